@@ -1,0 +1,88 @@
+/* conf.h - the settings: one option table, read from an INI file into an immutable snapshot.
+ *
+ * It knows names, types, defaults and bounds, and must not know what a setting is for. A snapshot is counted by
+ * references and never changes once loaded; a reload makes a new one. */
+#ifndef CONF_H
+#define CONF_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "../../parser/pgseek.h"
+
+enum conf_offset_policy { CONF_OFFSET_RUN, CONF_OFFSET_REJECT };
+enum conf_protection { CONF_PROTECT_ENCRYPT, CONF_PROTECT_SIGN };
+
+#define CONF_MAX_HOSTS 8
+#define CONF_MAX_SCOPE 16
+
+/* One line of [databases]: where the sessions of that name go. "*" serves every other name. */
+struct conf_database {
+    char *name;
+    size_t nhosts;
+    struct {
+        char *host; /* a name or address, or a socket directory when it starts with '/' */
+        int port;
+    } hosts[CONF_MAX_HOSTS];
+    char *dbname; /* the server's database; NULL: the name the client asked for */
+    char *user;   /* the server's user; NULL: the client's */
+};
+
+struct conf {
+    _Atomic int refs;
+    /* listening */
+    char *listen_addr; /* list of addresses separated by commas; "*" for all; "" for none */
+    int listen_port;
+    char *unix_socket_dir; /* "" for none */
+    int unix_socket_mode;
+    int listen_backlog;
+    int workers;
+    /* limits */
+    int max_client_conn;
+    int client_login_timeout; /* seconds; 0: none */
+    int server_connect_timeout;
+    int max_tagged_size; /* bytes of a statement that is still looked at */
+    int plan_cache_size; /* plans kept per worker */
+    bool tcp_keepalive;
+    int tcp_keepidle, tcp_keepintvl, tcp_keepcnt; /* seconds, seconds, count; 0: the system's */
+    /* pages */
+    char *cursor_key_file; /* "" : a key made at start */
+    int64_t cursor_ttl;    /* seconds; 0: for ever */
+    enum conf_protection cursor_protection;
+    enum pgseek_mode mode;
+    bool strict;
+    unsigned deliver;
+    enum conf_offset_policy offset_policy;
+    int64_t max_offset; /* 0: no bound */
+    size_t nscope;
+    char *scope[CONF_MAX_SCOPE]; /* names of settings that a cursor is bound to */
+    /* operation */
+    char *logfile; /* "": standard error */
+    char *pidfile; /* "": none */
+    char *user;    /* "": stay who we are */
+    int verbose;
+    bool log_connections;
+    bool log_disconnections;
+    /* databases */
+    size_t ndatabases;
+    struct conf_database *databases;
+};
+
+/* Loads and checks a file. NULL after writing "file:line: sentence" lines for every fault to `complaints`. */
+struct conf *conf_load(const char *path, FILE *complaints);
+/* The defaults with one database "*" at host and port: for tests and explain. */
+struct conf *conf_default(const char *host, int port);
+struct conf *conf_ref(struct conf *conf);
+void conf_unref(struct conf *conf);
+
+/* The line that serves a database name, or NULL. */
+const struct conf_database *conf_find_database(const struct conf *conf, const char *name);
+
+/* The whole table as an example file, and as a Markdown table for the reference. */
+void conf_print_example(FILE *out);
+void conf_print_reference(FILE *out);
+
+#endif

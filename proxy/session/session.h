@@ -1,0 +1,72 @@
+/* session.h - one client's conversation with its server, from the first byte to the last.
+ *
+ * It is fed bytes and events and fills two sinks; it must not know sockets, loops or threads. So a whole conversation
+ * runs in a test, at every split point. After each call of a session_* function that may make bytes, the owner sends
+ * env->to_frontend and env->to_backend, clears them, then asks session_next(). */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include "../protocol/bytes.h"
+#include "../protocol/sink.h"
+
+struct conf;
+struct conf_database;
+struct keyring;
+struct plan_cache;
+struct session;
+
+enum side { SIDE_FRONTEND, SIDE_BACKEND };
+
+/* What a worker lends to all its sessions. */
+struct session_env {
+    const struct conf *conf;  /* the snapshot that new sessions take */
+    struct keyring *keyring;  /* seals and opens cursors; NULL until loaded */
+    struct plan_cache *plans; /* this worker's; never shared */
+    struct sink to_frontend;  /* what the last call wants sent to the client ... */
+    struct sink to_backend;   /* ... and to the server */
+    int64_t (*now)(void *clock); /* wall clock, in seconds since 1970 */
+    void *clock;
+};
+
+/* What is to be done with the session after its sinks were sent. */
+enum session_next {
+    SESSION_GO,      /* keep reading where session_reads() says so */
+    SESSION_CONNECT, /* open the server link to session_target(), then call session_connected() or _unreachable() */
+    SESSION_CLOSE    /* send what is left, then close both links */
+};
+
+/* Where the server is: hosts of a [databases] line in the order they are to be tried. */
+struct session_target {
+    const struct conf_database *database; /* its hosts and ports */
+    int host_index;                       /* >= 0: this host only (a cancel request); -1: try all */
+};
+
+/* `peer` names the client in the log ("127.0.0.1:53211", "unix"); it is copied. NULL when out of memory. */
+struct session *session_new(struct session_env *env, const char *peer, uint64_t id) MUST_USE;
+void session_free(struct session *session);
+
+/* Bytes that arrived from one side. The bytes need to live until the sinks were sent. */
+void session_feed(struct session *session, enum side from, struct span bytes);
+
+/* The server link is up, on hosts[host_index] of the target, or could not be made (`why` is for the client and the log). */
+void session_connected(struct session *session, int host_index);
+void session_unreachable(struct session *session, const char *why);
+
+/* One side has gone: `why` is for the log ("client closed the connection", "Connection reset by peer"). */
+void session_lost(struct session *session, enum side side, const char *why);
+
+/* The owner wants the session ended (shutdown, a time-out): the client is told with a FATAL of that SQLSTATE. */
+void session_end(struct session *session, const char *sqlstate, const char *message);
+
+enum session_next session_next(const struct session *session);
+struct session_target session_target(const struct session *session);
+
+/* Whether bytes of that side may be read now. False while a message is held. Asked after every call. */
+bool session_reads(const struct session *session, enum side side);
+
+/* The login is over (the server said ReadyForQuery once): login time-outs end here. */
+bool session_is_up(const struct session *session);
+/* Nothing is under way: no reply is owed and no transaction is open. */
+bool session_is_idle(const struct session *session);
+
+#endif

@@ -1,0 +1,236 @@
+/* lex.c - the tokens of one SQL text.
+ *
+ * It turns the scanner's answer into an array and checks the limits; it must not know any grammar. The scanner is flat,
+ * so it is safe on any text, and nothing may parse before it has been asked. */
+#include "lex.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <pg_query.h>
+
+/* ---- reading the scanner's answer ---- */
+
+static bool is_open(int kind)
+{
+    return kind == '(' || kind == '[';
+}
+
+static bool is_close(int kind)
+{
+    return kind == ')' || kind == ']';
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* The scanner reports a wrong end for U&'...' and U&"..." (one byte or none). All that is not a token is a blank, so
+ * such a token ends behind the last byte before the next one that is no blank. */
+static uint32_t end_of_unicode(const struct lex *lex, const PgQuery__ScanToken *token, const PgQuery__ScanToken *next)
+{
+    size_t end = next && next->start > token->start ? (size_t)next->start : lex->len;
+    while (end > (size_t)token->start && is_blank(lex->sql[end - 1]))
+        end--;
+    return (uint32_t)end;
+}
+
+static struct lex_token token_from(const struct lex *lex, const PgQuery__ScanToken *token, const PgQuery__ScanToken *next)
+{
+    bool is_unicode = token->token == PG_QUERY__TOKEN__USCONST || token->token == PG_QUERY__TOKEN__UIDENT;
+    return (struct lex_token){
+        .kind = (int)token->token,
+        .is_keyword = token->keyword_kind != PG_QUERY__KEYWORD_KIND__NO_KEYWORD,
+        .is_reserved = token->keyword_kind == PG_QUERY__KEYWORD_KIND__RESERVED_KEYWORD,
+        .start = (uint32_t)token->start,
+        .end = is_unicode ? end_of_unicode(lex, token, next) : (uint32_t)token->end,
+    };
+}
+
+/* Whether the range lies in the text and behind the token before: never trust positions that others computed. */
+static bool is_in_place(const struct lex *lex, const struct lex_token *token, size_t i)
+{
+    uint32_t floor = i ? lex->tokens[i - 1].end : 0;
+    return token->start >= floor && token->end > token->start && token->end <= lex->len;
+}
+
+static enum lex_result take_tokens(struct lex *lex, const PgQuery__ScanResult *scan)
+{
+    if (scan->n_tokens > PGSEEK_MAX_TOKENS)
+        return LEX_TOO_LARGE;
+    lex->tokens = calloc(scan->n_tokens + 1, sizeof *lex->tokens);
+    if (!lex->tokens)
+        return LEX_NOMEM;
+    for (size_t i = 0; i < scan->n_tokens; i++) {
+        const PgQuery__ScanToken *next = i + 1 < scan->n_tokens ? scan->tokens[i + 1] : NULL;
+        lex->tokens[i] = token_from(lex, scan->tokens[i], next);
+        if (!is_in_place(lex, &lex->tokens[i], i))
+            return LEX_SYNTAX;
+        lex->ntokens++;
+    }
+    return LEX_OK;
+}
+
+static enum lex_result scan_tokens(struct lex *lex)
+{
+    enum lex_result result = LEX_SYNTAX;
+    PgQuery__ScanResult *scan = NULL;
+    PgQueryScanResult raw = pg_query_scan(lex->sql);
+    if (raw.error)
+        goto out;
+    result = LEX_NOMEM;
+    scan = pg_query__scan_result__unpack(NULL, raw.pbuf.len, (const uint8_t *)raw.pbuf.data);
+    if (scan)
+        result = take_tokens(lex, scan);
+out:
+    if (scan)
+        pg_query__scan_result__free_unpacked(scan, NULL);
+    pg_query_free_scan_result(raw);
+    return result;
+}
+
+/* ---- depths and statements ---- */
+
+/* Numbers brackets and statements. A semicolon inside brackets (a rule's body) ends nothing, as the grammar has it. */
+static enum lex_result measure(struct lex *lex)
+{
+    uint32_t depth = 0;
+    uint32_t ended = 0;   /* non-empty statements that a semicolon has ended */
+    bool is_begun = false; /* the current one is not empty */
+    for (size_t i = 0; i < lex->ntokens; i++) {
+        struct lex_token *token = &lex->tokens[i];
+        if (is_close(token->kind) && depth > 0)
+            depth--;
+        token->depth = depth;
+        token->statement = ended;
+        if (is_open(token->kind) && ++depth > PGSEEK_MAX_NESTING)
+            return LEX_TOO_LARGE;
+        bool is_end = token->kind == ';' && depth == 0;
+        if (is_end && is_begun)
+            ended++;
+        if (!lex_is_comment(token))
+            is_begun = !is_end;
+    }
+    lex->nstatements = (size_t)ended + (is_begun ? 1 : 0);
+    return LEX_OK;
+}
+
+enum lex_result lex_init(struct lex *lex, const char *sql, size_t len)
+{
+    *lex = (struct lex){0};
+    if (len > LEX_MAX_BYTES)
+        return LEX_TOO_LARGE;
+    if (len && memchr(sql, '\0', len))
+        return LEX_SYNTAX;
+    lex->sql = malloc(len + 1);
+    if (!lex->sql)
+        return LEX_NOMEM;
+    if (len)
+        memcpy(lex->sql, sql, len);
+    lex->sql[len] = '\0';
+    lex->len = len;
+
+    enum lex_result result = scan_tokens(lex);
+    if (result == LEX_OK)
+        result = measure(lex);
+    if (result != LEX_OK)
+        lex_fini(lex);
+    return result;
+}
+
+void lex_fini(struct lex *lex)
+{
+    free(lex->tokens);
+    free(lex->sql);
+    *lex = (struct lex){0};
+}
+
+/* ---- questions about tokens ---- */
+
+bool lex_is_comment(const struct lex_token *token)
+{
+    return token->kind == PG_QUERY__TOKEN__SQL_COMMENT || token->kind == PG_QUERY__TOKEN__C_COMMENT;
+}
+
+size_t lex_skip(const struct lex *lex, size_t i)
+{
+    while (i < lex->ntokens && lex_is_comment(&lex->tokens[i]))
+        i++;
+    return i;
+}
+
+bool lex_is(const struct lex *lex, size_t i, int kind)
+{
+    return i < lex->ntokens && lex->tokens[i].kind == kind;
+}
+
+static char fold(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+bool lex_is_word(const struct lex *lex, size_t i, const char *word)
+{
+    if (i >= lex->ntokens)
+        return false;
+    const struct lex_token *token = &lex->tokens[i];
+    if (!token->is_keyword && token->kind != PG_QUERY__TOKEN__IDENT)
+        return false;
+    size_t len = token->end - token->start;
+    if (len != strlen(word))
+        return false;
+    for (size_t at = 0; at < len; at++)
+        if (fold(lex->sql[token->start + at]) != word[at])
+            return false;
+    return true;
+}
+
+bool lex_is_name(const struct lex *lex, size_t i)
+{
+    return i < lex->ntokens && (lex->tokens[i].is_keyword || lex->tokens[i].kind == PG_QUERY__TOKEN__IDENT ||
+                                lex->tokens[i].kind == PG_QUERY__TOKEN__UIDENT);
+}
+
+/* The server cuts long names at a character's border; in UTF-8 that is before a byte that starts one. */
+static size_t cut_length(const char *name, size_t len)
+{
+    if (len <= LEX_NAME_BYTES)
+        return len;
+    len = LEX_NAME_BYTES;
+    while (len > 0 && ((unsigned char)name[len] & 0xC0) == 0x80)
+        len--;
+    return len;
+}
+
+/* Copies a quoted identifier without its quotes, one of each doubled pair; writes at most cap bytes. */
+static size_t unquote(const char *from, const char *end, char *to, size_t cap)
+{
+    size_t len = 0;
+    for (const char *at = from + 1; at < end - 1 && len < cap; at++) {
+        to[len++] = *at;
+        if (*at == '"')
+            at++;
+    }
+    return len;
+}
+
+bool lex_name(const struct lex *lex, size_t i, char name[LEX_NAME_BYTES + 1])
+{
+    name[0] = '\0';
+    if (!lex_is_name(lex, i) || lex->tokens[i].kind == PG_QUERY__TOKEN__UIDENT)
+        return false;
+    const char *from = lex->sql + lex->tokens[i].start;
+    const char *end = lex->sql + lex->tokens[i].end;
+    char whole[LEX_NAME_BYTES + 8]; /* enough to see where a character ends that the cut would split */
+    size_t len = 0;
+    if (*from == '"')
+        len = unquote(from, end, whole, sizeof whole);
+    else
+        for (; from < end && len < sizeof whole; from++)
+            whole[len++] = fold(*from);
+    len = cut_length(whole, len);
+    memcpy(name, whole, len);
+    name[len] = '\0';
+    return len > 0;
+}

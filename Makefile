@@ -9,7 +9,7 @@
 # Each MODE (release, san, tsan, cover, fuzz) has its own objects under $(BUILD)/<mode>/.
 
 MAKEFLAGS += --no-builtin-rules
-ifeq ($(filter -j%,$(MAKEFLAGS))$(filter --jobserver%,$(MAKEFLAGS)),)
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 SHELL := /bin/bash
@@ -196,10 +196,11 @@ lint:
 format:
 	clang-format -i $(C_FILES) $(H_FILES)
 format-check:
-	@clang-format --dry-run -Werror $(C_FILES) $(H_FILES) && echo "  ok    format"
+	@clang-format --dry-run $(C_FILES) $(H_FILES) 2>&1 | sed -n 's/^\([^ :]*\):\([0-9]*\):.*clang-format-violations.*/\1:\2: not as `make format` would have it/p' \
+	    | { ! grep . ; } && echo "  ok    format"
 
-tidy: $(addprefix tidy-,$(wildcard parser/*.c proxy/*.c proxy/*/*.c))
-tidy-%: %
+tidy: $(addsuffix .tidy,$(wildcard parser/*.c proxy/*.c proxy/*/*.c))
+%.c.tidy: %.c always
 	@clang-tidy --quiet --warnings-as-errors='*' $< -- $(STD) $(shell pkg-config --cflags $(PACKAGES)) 2>/dev/null \
 	    && echo "  ok    tidy $<"
 

@@ -1,0 +1,119 @@
+#!/bin/bash
+# setup.sh - installs the Debian packages that a group of targets needs; quiet and quick when nothing is missing.
+# It knows package names and must not build anything. Usage: tests/setup.sh <build|test|fuzz|lint|bench|demo>...
+set -eu -o pipefail
+cd "$(dirname "$0")/.."
+
+missing=()
+
+is_installed() {
+    dpkg-query -W -f='${Status}\n' "$1" 2>/dev/null | grep -q 'ok installed'
+}
+
+need() {
+    local package
+    for package in "$@"; do
+        is_installed "$package" || missing+=("$package")
+    done
+}
+
+# need_command <command> <packages...>: a command from any source will do.
+need_command() {
+    local command=$1
+    shift
+    command -v "$command" >/dev/null 2>&1 || need "$@"
+}
+
+need_server() {
+    compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || need postgresql postgresql-contrib
+    need_command pgbench postgresql
+}
+
+group_build() {
+    need_command make make
+    need_command pkg-config pkg-config
+    need_command gcc gcc
+    need libc6-dev libuv1-dev libssl-dev libpq-dev libinih-dev libpg-query-dev libprotobuf-c-dev
+}
+
+group_test() {
+    need libcmocka-dev python3-pytest python3-psycopg python3-psycopg2 python3-asyncpg libpostgresql-jdbc-java procps
+    need_command node nodejs
+    need_command npm npm
+    need_command javac default-jdk-headless
+    need_server
+}
+
+group_fuzz() {
+    need_command clang clang
+    compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a' >/dev/null || need_runtime
+}
+
+clang_version() {
+    apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -1
+}
+
+# The fuzzer's runtime is a package of its own since LLVM 14, named after the version that clang has.
+need_runtime() {
+    local version
+    version=$(clang_version)
+    [ -n "$version" ] || { update && version=$(clang_version); }
+    need "libclang-rt-$version-dev"
+}
+
+group_lint() {
+    need libcmocka-dev
+    need_command clang clang
+    need_command clang-format clang-format
+    need_command clang-tidy clang-tidy
+}
+
+group_bench() {
+    need_command pgbouncer pgbouncer
+    need_command perf linux-perf
+    need_command strace strace
+    need_server
+}
+
+group_demo() {
+    need python3 python3-psycopg python3-psycopg2
+    need_server
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    else
+        sudo -n "$@"
+    fi
+}
+
+is_updated=false
+update() {
+    $is_updated || as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update
+    is_updated=true
+}
+
+# Debian's postgresql starts a system cluster when it is installed; the tests start their own.
+forbid_main_cluster() {
+    [ -e /etc/postgresql-common/createcluster.conf ] && return
+    as_root mkdir -p /etc/postgresql-common
+    echo 'create_main_cluster = false' | as_root tee /etc/postgresql-common/createcluster.conf >/dev/null
+}
+
+install_missing() {
+    echo "setup: installing ${missing[*]}"
+    case " ${missing[*]} " in *" postgresql "*) forbid_main_cluster ;; esac
+    update
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
+        -o Dpkg::Options::=--force-confold "${missing[@]}"
+}
+
+if ! command -v dpkg-query >/dev/null 2>&1; then
+    echo "setup: not a Debian system; install by hand what tests/setup.sh lists" >&2
+    exit 0
+fi
+for group in "$@"; do
+    "group_$group"
+done
+[ ${#missing[@]} -eq 0 ] || install_missing

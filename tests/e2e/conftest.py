@@ -1,0 +1,70 @@
+"""Fixtures: one PostgreSQL and one pgseek for the whole run, and factories for those of a single test.
+
+`server` and `proxy` are endpoints (cluster.py): connect() gives psycopg 3, wire() raw messages, psql() and run() the
+programs. The proxy's exit code and its log are checked when it ends; any sanitizer report fails the run.
+"""
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import cluster as clusters  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def run_dir():
+    """A private folder that the server's user can reach, with a path short enough for sockets in it."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="pgseek-e2e-"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def server(run_dir):
+    """PostgreSQL itself: the direct way."""
+    server = clusters.Cluster(run_dir / "server")
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def proxy_of_the_run(server, run_dir):
+    proxy = clusters.Proxy(run_dir / "proxy", server).start()
+    yield proxy
+    proxy.stop()
+
+
+@pytest.fixture
+def proxy(proxy_of_the_run):
+    """pgseek in front of `server`, shared by all tests; it must outlive each of them."""
+    assert proxy_of_the_run.is_alive(), f"pgseek is not running:\n{proxy_of_the_run.log()[-4000:]}"
+    yield proxy_of_the_run
+    assert proxy_of_the_run.is_alive(), f"pgseek died in this test:\n{proxy_of_the_run.log()[-4000:]}"
+
+
+@pytest.fixture
+def make_proxy(server, run_dir):
+    """make_proxy(databases=None, **settings): a pgseek of this test's own, stopped and checked at its end."""
+    started = []
+
+    def make(databases=None, **settings):
+        proxy = clusters.Proxy(pathlib.Path(tempfile.mkdtemp(prefix="p", dir=run_dir)), server)
+        started.append(proxy)
+        return proxy.start(databases, **settings)
+
+    yield make
+    for proxy in started:
+        proxy.stop()
+
+
+@pytest.fixture(params=["direct", "proxy"])
+def either(request):
+    """The test runs twice: against PostgreSQL itself, and through pgseek. What holds directly must hold through it."""
+    return request.getfixturevalue("server" if request.param == "direct" else "proxy")

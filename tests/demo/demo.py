@@ -230,14 +230,14 @@ def done(text):
 
 
 def print_statement():
-    print("\nThe statement, by OFFSET and (with the tag) by cursor:\n")
-    for line in SQL.replace("%s", "$1").splitlines():
+    print("\nThe statement. Directly it is sent without the comment.\n")
+    for line in (SQL.replace("%s", "$1") + TAG.replace("%s", "$2")).splitlines():
         print("    " + line)
-    print(f"                   {TAG.replace('%s', '$2')}\n")
+    print()
 
 
 def print_depths(lines):
-    print(f"\nOne page of {PAGE_ROWS} rows: the median time that the client waits, and the 8 kB blocks that the server touches.\n")
+    print(f"\nPages of {PAGE_ROWS} rows: the median time that the client waits, the 8 kB blocks that the server touches.\n")
     print("                 OFFSET, direct             by cursor, through pgseek")
     print("       page        time     buffers             time     buffers")
     for page, offset_ms, offset_buffers, seek_ms, seek_buffers in lines:

@@ -133,6 +133,7 @@ cursor_key_file = $dir/cursor.keys
 CONF
     setsid "$pgseek" "$dir/pgseek.conf" </dev/null >"$dir/pgseek.log" 2>&1 &
     echo $! >"$dir/pgseek.pid"
+    disown
     local tries=0
     until (exec 3<>"/dev/tcp/127.0.0.1/$proxy_port") 2>/dev/null; do
         kill -0 "$(cat "$dir/pgseek.pid")" 2>/dev/null || die "pgseek did not start"

@@ -1,0 +1,116 @@
+"""Runs docs/TUTORIAL.md: its shell blocks as one script, its SQL blocks as one psql session inside it.
+
+What the text says about each answer is asserted here; only ports and the interactive psql are put in their place.
+"""
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+import cluster as clusters
+
+TUTORIAL = clusters.REPOSITORY / "docs" / "TUTORIAL.md"
+BLOCK = re.compile(r"^```(\w+) ?([^\n]*)\n(.*?)^```$", re.S | re.M)
+INTERACTIVE = "psql -h 127.0.0.1 -p 6432"
+START = "pgseek proxy.conf 2>pgseek.log &\n"
+
+
+def blocks():
+    return [match.groups() for match in BLOCK.finditer(TUTORIAL.read_text())]
+
+
+def session():
+    """The SQL blocks; each answer begins with a line "@@ number", a failure announced by the text is shown after it."""
+    lines = ["\\pset format unaligned", "\\pset tuples_only on"]
+    for number, (_, says, text) in enumerate([block for block in blocks() if block[0] == "sql"]):
+        fails = says.startswith("error")
+        lines += [f"\\set ON_ERROR_STOP {'off' if fails else 'on'}", f"\\echo @@ {number}", text]
+        if fails:
+            lines.append("\\echo failed with :LAST_ERROR_SQLSTATE")
+    return "\n".join(lines) + "\n"
+
+
+def script():
+    """The shell and file blocks, with the session run where the reader would type it."""
+    parts = ["set -eu -o pipefail\n"]
+    for language, says, text in blocks():
+        if language == "sh" and text.strip() == INTERACTIVE:
+            parts.append(f"{INTERACTIVE} -X -q -f ../session.sql >../session.out 2>../session.err\n")
+        elif language == "sh":
+            # A reader is slower than the proxy's start.
+            parts.append(text.replace(START, START + "until (exec 3<>/dev/tcp/127.0.0.1/6432) 2>/dev/null; do sleep 0.1; done\n"))
+        elif language == "python":
+            parts.append(f"cat >{says} <<'END_OF_FILE'\n{text}END_OF_FILE\n")
+    return "".join(parts)
+
+
+def run_script(server, tmp_path):
+    ports = {"5432": str(server.port), "6432": str(clusters.free_port())}
+    text = re.sub(r"\b(5432|6432)\b", lambda match: ports[match.group()], script())
+    (tmp_path / "session.sql").write_text(session())
+    programs = os.pathsep.join([str(clusters.pgseek_bin().parent), str(clusters.postgres_bin()), "/usr/bin", os.environ["PATH"]])
+    env = server.env(PATH=programs)
+    process = subprocess.Popen(["bash", "-c", text], cwd=tmp_path, env=env, text=True, start_new_session=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        output, _ = process.communicate(timeout=120)
+    finally:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    return process.returncode, output
+
+
+@pytest.fixture(scope="module")
+def answers(server, tmp_path_factory):
+    """What the shell printed, and the answer of each SQL block by its number."""
+    tmp_path = tmp_path_factory.mktemp("tutorial")
+    returncode, output = run_script(server, tmp_path)
+    files = {name: (tmp_path / name).read_text() if (tmp_path / name).exists() else "" for name in ("session.out", "session.err")}
+    assert returncode == 0, f"{output}\n{files['session.out']}\n{files['session.err']}"
+    parts = re.split(r"^@@ \d+\n", files["session.out"], flags=re.M)[1:]
+    return output, [part.splitlines() for part in parts]
+
+
+def posts(first, last):
+    step = 1 if first <= last else -1
+    return [f"{n}|Post {n}" for n in range(first, last + step, step)]
+
+
+def test_the_first_page(answers):
+    lines = answers[1][1]
+    assert lines[:5] == posts(10000, 9996)
+    assert lines[5:7] == ["first", "on"]
+    assert re.fullmatch(r"[A-Za-z0-9_-]{40,}", lines[7])
+
+
+def test_the_next_page_and_back(answers):
+    assert answers[1][2] == posts(9995, 9991) + ["keyset"]
+    assert answers[1][3] == posts(10000, 9996) + ["off"]
+    assert answers[1][4] == posts(5, 1) + ["off"]
+
+
+def test_an_insert_at_the_head_moves_nothing(answers):
+    assert answers[1][5] == posts(10000, 9996) + posts(9995, 9991)
+
+
+def test_the_errors(answers):
+    announced = [says.split()[1] for language, says, _ in blocks() if language == "sql" and says.startswith("error")]
+    failed = [line.split()[-1] for lines in answers[1] for line in lines if line.startswith("failed with")]
+    assert failed == announced
+    assert len(announced) >= 4
+
+
+def test_a_pass_says_why(answers):
+    assert any(lines[-1] == "pass: group_by" for lines in answers[1] if lines)
+
+
+def test_the_application(answers):
+    assert "1430 posts in 15 pages" in answers[0]
+
+
+def test_explain_without_a_database_names_the_reason(answers):
+    assert "volatile" in answers[0] or "order_expression" in answers[0]

@@ -1,0 +1,417 @@
+/* pair.c - the driver: receive, feed the session, send what it made, ask what is next.
+ *
+ *     accept ──▶ starting ──(logged in)──▶ running
+ *                   │                         │
+ *                   └──── SESSION_CLOSE ──────┴──▶ closing ──(both links gone)──▶ freed
+ *
+ * Back-pressure is one rule: a side is read only while the other side has taken everything. */
+#include "pair.h"
+
+#include <assert.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../admin/conf.h"
+#include "../admin/log.h"
+#include "upstream.h"
+
+/* How long a client may take to read its last message. */
+#define PAIR_LINGER_MS 5000
+/* A client that does not read its answers is not read either above this. */
+#define PAIR_UNREAD_MAX ((size_t)256 * 1024)
+
+#define PAIR_SHUTDOWN_SQLSTATE "57P01"
+#define PAIR_SHUTDOWN_MESSAGE "terminating connection due to administrator command"
+
+struct pair {
+    struct link front; /* to the client */
+    struct link back;  /* to the server */
+    struct pair_env *env;
+    struct session *session;
+    struct upstream *upstream; /* while connecting */
+    struct pair *next, *prev;
+    struct pair_list *list;
+    uint64_t deadline_ms; /* of the log-in, or of the last words; 0: none */
+    bool is_refused;      /* above max_client_conn */
+    bool is_cancel;       /* carries a cancel request */
+    bool is_half_closed;  /* the client sends no more but is owed answers */
+};
+
+static void pair_settle(struct pair *pair);
+
+/* ---- lists ---- */
+
+static void pair_unlist(struct pair *pair)
+{
+    if (pair->prev)
+        pair->prev->next = pair->next;
+    else
+        pair->list->first = pair->next;
+    if (pair->next)
+        pair->next->prev = pair->prev;
+    pair->list->count--;
+}
+
+static void pair_enlist(struct pair *pair, struct pair_list *list)
+{
+    if (pair->list)
+        pair_unlist(pair);
+    pair->list = list;
+    pair->prev = NULL;
+    pair->next = list->first;
+    if (list->first)
+        list->first->prev = pair;
+    list->first = pair;
+    list->count++;
+    pair->env->on_change(pair->env);
+}
+
+static bool pair_is_closing(const struct pair *pair)
+{
+    return pair->list == &pair->env->closing;
+}
+
+static void pair_free(struct pair *pair)
+{
+    struct pair_env *env = pair->env;
+    session_free(pair->session);
+    pair_unlist(pair);
+    mem_free(pair);
+    atomic_fetch_sub_explicit(env->clients, 1, memory_order_relaxed);
+    env->on_change(env);
+}
+
+static void pair_free_if_gone(struct pair *pair)
+{
+    if (pair_is_closing(pair) && !pair->upstream && link_is_gone(&pair->front) && link_is_gone(&pair->back))
+        pair_free(pair);
+}
+
+static void pair_on_link_closed(struct link *link)
+{
+    pair_free_if_gone(link->poll.data);
+}
+
+/* ---- closing ---- */
+
+/* Sends what is left, says goodbye, and closes a link as soon as nothing is to be expected from it. The server's goes
+ * first: it has nothing more to tell anybody. The client's end of stream is waited for: a close with bytes unread would
+ * be a reset, and a reset can destroy the last message on its way. */
+static void pair_wind_down(struct pair *pair)
+{
+    if (link_unsent(&pair->back) == 0)
+        link_close(&pair->back);
+    if (pair->front.at_end)
+        link_close(&pair->front);
+    if (link_unsent(&pair->front) == 0)
+        link_finish(&pair->front);
+    link_want(&pair->back, LINK_WRITABLE);
+    link_want(&pair->front, LINK_READABLE | (link_unsent(&pair->front) > 0 ? LINK_WRITABLE : 0u));
+}
+
+static void pair_close(struct pair *pair)
+{
+    if (pair->upstream) {
+        upstream_cancel(pair->upstream);
+        pair->upstream = NULL;
+    }
+    pair->deadline_ms = uv_now(pair->env->loop) + PAIR_LINGER_MS;
+    pair_enlist(pair, &pair->env->closing);
+    pair_wind_down(pair);
+}
+
+static void pair_cut_off(struct pair *pair)
+{
+    link_close(&pair->front);
+    link_close(&pair->back);
+}
+
+/* ---- sending ---- */
+
+/* A link that is lost is closed before the session hears of it: nothing more can be sent there. */
+static void pair_lose(struct pair *pair, enum side side, const char *why)
+{
+    link_close(side == SIDE_FRONTEND ? &pair->front : &pair->back);
+    session_lost(pair->session, side, why);
+}
+
+/* Sends what the session has made. Losing a side can make it say a last word to the other, so once more after that. */
+static void pair_send(struct pair *pair)
+{
+    struct session_env *made = &pair->env->session;
+    for (;;) {
+        int back = link_send(&pair->back, &made->to_backend);
+        int front = link_send(&pair->front, &made->to_frontend);
+        sink_clear(&made->to_backend);
+        sink_clear(&made->to_frontend);
+        if (back == 0 && front == 0)
+            return;
+        if (back < 0)
+            pair_lose(pair, SIDE_BACKEND, strerror(-back));
+        if (front < 0)
+            pair_lose(pair, SIDE_FRONTEND, strerror(-front));
+    }
+}
+
+/* ---- connecting ---- */
+
+static void pair_on_event(struct link *link, unsigned events);
+
+static void pair_on_upstream(void *owner, int fd, int host_index, const char *why)
+{
+    struct pair *pair = owner;
+    pair->upstream = NULL;
+    if (fd < 0) {
+        session_unreachable(pair->session, why);
+    } else {
+        link_tune(fd, pair->env->session.conf);
+        int rc = link_open(&pair->back, pair->env->loop, fd, pair, pair_on_event, pair_on_link_closed);
+        if (rc < 0)
+            session_unreachable(pair->session, uv_strerror(rc));
+        else
+            session_connected(pair->session, host_index);
+    }
+    pair_settle(pair);
+}
+
+static void pair_connect(struct pair *pair)
+{
+    if (pair->upstream || pair->back.state != LINK_UNUSED)
+        return; /* under way */
+    struct session_target target = session_target(pair->session);
+    pair->is_cancel = target.host_index >= 0;
+    if (pair->is_refused && !pair->is_cancel) {
+        session_end(pair->session, "53300", "no more connections allowed (max_client_conn)");
+        pair_settle(pair);
+        return;
+    }
+    uint64_t timeout_ms = (uint64_t)pair->env->session.conf->server_connect_timeout * 1000;
+    pair->upstream = upstream_new(pair->env->loop, &target, timeout_ms, pair_on_upstream, pair);
+    if (pair->upstream) {
+        upstream_start(pair->upstream);
+        return;
+    }
+    session_unreachable(pair->session, "out of memory");
+    pair_settle(pair);
+}
+
+/* ---- what is next ---- */
+
+static unsigned pair_wants(const struct pair *pair, enum side side)
+{
+    const struct link *own = side == SIDE_FRONTEND ? &pair->front : &pair->back;
+    const struct link *peer = side == SIDE_FRONTEND ? &pair->back : &pair->front;
+    unsigned wants = link_unsent(own) > 0 ? LINK_WRITABLE : 0;
+    if (!own->at_end && link_unsent(peer) == 0 && link_unsent(own) <= PAIR_UNREAD_MAX && session_reads(pair->session, side))
+        wants |= LINK_READABLE;
+    return wants;
+}
+
+/* The client sends no more. Nothing owed: the session ends. Otherwise the server is told, answers what it was asked,
+ * and closes by itself, as it would without a proxy. */
+static void pair_pass_end(struct pair *pair)
+{
+    if (!session_is_up(pair->session) || session_is_idle(pair->session)) {
+        pair->is_half_closed = false;
+        pair_lose(pair, SIDE_FRONTEND, "client closed the connection");
+    } else if (link_unsent(&pair->back) == 0) {
+        link_finish(&pair->back);
+    }
+}
+
+/* What is rare: a session that has logged in, is told to go, or whose client has sent its last. Whether the session
+ * was changed by it. */
+static bool pair_take_turn(struct pair *pair)
+{
+    struct pair_env *env = pair->env;
+    if (pair->list == &env->starting && session_is_up(pair->session)) {
+        pair->deadline_ms = 0;
+        pair_enlist(pair, &env->running);
+    }
+    if (pair->is_half_closed) {
+        pair_pass_end(pair);
+        return !link_is_open(&pair->front);
+    }
+    if (!env->is_draining || pair->is_cancel || (session_is_up(pair->session) && !session_is_idle(pair->session)))
+        return false;
+    session_end(pair->session, PAIR_SHUTDOWN_SQLSTATE, PAIR_SHUTDOWN_MESSAGE);
+    return true;
+}
+
+/* After every call of a session function: sends, then does what the session says. */
+static void pair_settle(struct pair *pair)
+{
+    pair_send(pair);
+    enum session_next next = session_next(pair->session);
+    if (next != SESSION_CLOSE && pair_take_turn(pair)) {
+        pair_send(pair);
+        next = session_next(pair->session);
+    }
+    if (next == SESSION_CLOSE || !link_is_open(&pair->front)) {
+        pair_close(pair);
+        return;
+    }
+    if (next == SESSION_CONNECT) {
+        pair_connect(pair);
+        if (pair_is_closing(pair))
+            return;
+    }
+    link_want(&pair->front, pair_wants(pair, SIDE_FRONTEND));
+    link_want(&pair->back, pair_wants(pair, SIDE_BACKEND));
+}
+
+/* ---- events ---- */
+
+/* Whether the session was told something. */
+static bool pair_receive(struct pair *pair, struct link *link)
+{
+    enum side side = link == &pair->front ? SIDE_FRONTEND : SIDE_BACKEND;
+    ssize_t got = link_recv(link, pair->env->buffer, PAIR_BUFFER_BYTES);
+    if (got > 0) {
+        session_feed(pair->session, side, span_of(pair->env->buffer, (size_t)got));
+        return true;
+    }
+    if (got < 0)
+        pair_lose(pair, side, strerror((int)-got));
+    else if (link->at_end && side == SIDE_BACKEND)
+        pair_lose(pair, side, "server closed the connection");
+    else if (link->at_end)
+        pair->is_half_closed = true;
+    return got < 0 || link->at_end;
+}
+
+/* A link of a pair that is closing: send what is left, throw away what comes. */
+static void pair_on_last_event(struct pair *pair, struct link *link, unsigned events)
+{
+    bool is_broken = (events & LINK_BROKEN) != 0;
+    if ((events & LINK_WRITABLE) && link_flush(link) < 0)
+        is_broken = true;
+    if ((events & LINK_READABLE) && link_recv(link, pair->env->buffer, PAIR_BUFFER_BYTES) < 0)
+        is_broken = true;
+    if (is_broken)
+        link_close(link);
+    pair_wind_down(pair);
+}
+
+static void pair_on_event(struct link *link, unsigned events)
+{
+    struct pair *pair = link->poll.data;
+    if (pair_is_closing(pair)) {
+        pair_on_last_event(pair, link, events);
+        return;
+    }
+    enum side side = link == &pair->front ? SIDE_FRONTEND : SIDE_BACKEND;
+    if (events & LINK_WRITABLE) {
+        int rc = link_flush(link);
+        if (rc < 0)
+            pair_lose(pair, side, strerror(-rc));
+    }
+    if ((events & LINK_READABLE) && link_is_open(link))
+        pair_receive(pair, link);
+    else if ((events & LINK_BROKEN) && link_is_open(link))
+        pair_lose(pair, side, strerror(link_error(link)));
+    pair_settle(pair);
+}
+
+/* ---- the life of a pair ---- */
+
+static struct pair *pair_new(struct pair_env *env, int fd, const char *peer)
+{
+    uint64_t id = atomic_fetch_add_explicit(env->last_id, 1, memory_order_relaxed) + 1;
+    struct pair *pair = mem_zalloc(sizeof *pair);
+    struct session *session = pair ? session_new(&env->session, peer, id) : NULL;
+    if (!session) {
+        mem_free(pair);
+        close(fd);
+        return NULL;
+    }
+    pair->env = env;
+    pair->session = session;
+    if (link_open(&pair->front, env->loop, fd, pair, pair_on_event, pair_on_link_closed) == 0)
+        return pair;
+    session_free(session);
+    mem_free(pair);
+    return NULL;
+}
+
+void pair_accept(struct pair_env *env, int fd, const char *peer)
+{
+    const struct conf *conf = env->session.conf;
+    int clients = atomic_fetch_add_explicit(env->clients, 1, memory_order_relaxed) + 1;
+    struct pair *pair = NULL;
+    if (clients > conf->max_client_conn + PAIR_REFUSED_MAX)
+        close(fd);
+    else
+        pair = pair_new(env, fd, peer);
+    if (!pair) {
+        atomic_fetch_sub_explicit(env->clients, 1, memory_order_relaxed);
+        log_at(LOG_WARNING, "%s: connection dropped: %s", peer,
+               clients > conf->max_client_conn ? "too many clients (max_client_conn)" : "out of memory");
+        return;
+    }
+    pair->is_refused = clients > conf->max_client_conn;
+    if (conf->client_login_timeout > 0)
+        pair->deadline_ms = uv_now(env->loop) + (uint64_t)conf->client_login_timeout * 1000;
+    link_tune(fd, conf);
+    pair_enlist(pair, &env->starting);
+    pair_settle(pair);
+}
+
+/* ---- all pairs of a worker ---- */
+
+/* Calls `act` on each pair of a list. A pair may leave the list in the call, but no other may. */
+static void pair_for_each(struct pair_list *list, void (*act)(struct pair *pair))
+{
+    for (struct pair *pair = list->first, *next; pair; pair = next) {
+        next = pair->next;
+        act(pair);
+    }
+}
+
+static void pair_check_login(struct pair *pair)
+{
+    if (pair->deadline_ms > 0 && uv_now(pair->env->loop) >= pair->deadline_ms) {
+        session_end(pair->session, "08P01", "client_login_timeout");
+        pair_settle(pair);
+    } else if (pair->upstream) {
+        upstream_tick(pair->upstream);
+    }
+}
+
+static void pair_check_last_words(struct pair *pair)
+{
+    if (uv_now(pair->env->loop) >= pair->deadline_ms)
+        pair_cut_off(pair);
+}
+
+void pair_tick(struct pair_env *env)
+{
+    pair_for_each(&env->starting, pair_check_login);
+    pair_for_each(&env->closing, pair_check_last_words);
+}
+
+void pair_drain(struct pair_env *env)
+{
+    env->is_draining = true;
+    pair_for_each(&env->starting, pair_settle);
+    pair_for_each(&env->running, pair_settle);
+}
+
+static void pair_end(struct pair *pair)
+{
+    session_end(pair->session, PAIR_SHUTDOWN_SQLSTATE, PAIR_SHUTDOWN_MESSAGE);
+    pair_settle(pair);
+}
+
+void pair_end_all(struct pair_env *env)
+{
+    env->is_draining = true;
+    pair_for_each(&env->starting, pair_end);
+    pair_for_each(&env->running, pair_end);
+}
+
+void pair_kill_all(struct pair_env *env)
+{
+    pair_end_all(env);
+    pair_for_each(&env->closing, pair_cut_off);
+}

@@ -1,0 +1,128 @@
+/* process.c - background, pid file, user, limits. */
+#include "process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../admin/log.h"
+
+/* ---- background ---- */
+
+/* Leaves with what became of the child. */
+static _Noreturn void process_wait_ready(pid_t child, int fd)
+{
+    char byte;
+    ssize_t got;
+    do
+        got = read(fd, &byte, 1);
+    while (got < 0 && errno == EINTR);
+    if (got == 1)
+        _exit(0);
+    waitpid(child, NULL, 0);
+    _exit(1);
+}
+
+bool process_daemonize(int *ready_fd)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return false;
+    pid_t child = fork();
+    if (child < 0)
+        return false;
+    if (child > 0) {
+        close(ends[1]);
+        process_wait_ready(child, ends[0]);
+    }
+    close(ends[0]);
+    *ready_fd = ends[1];
+    return setsid() >= 0;
+}
+
+void process_ready(int ready_fd, bool keep_stderr)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; null >= 0 && fd <= (keep_stderr ? 1 : 2); fd++)
+        if (dup2(null, fd) < 0)
+            log_at(LOG_WARNING, "could not cut off descriptor %d: %s", fd, strerror(errno));
+    if (null > 2)
+        close(null);
+    if (write(ready_fd, "", 1) != 1)
+        log_at(LOG_WARNING, "nobody waits for the start");
+    close(ready_fd);
+}
+
+/* ---- pid file ---- */
+
+static bool process_pidfile_write(int fd)
+{
+    char text[32];
+    int len = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    return ftruncate(fd, 0) == 0 && write(fd, text, (size_t)len) == len;
+}
+
+int process_pidfile_open(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0) {
+        log_at(LOG_FATAL, "could not open pidfile \"%s\": %s", path, strerror(errno));
+        return -1;
+    }
+    /* The lock dies with its holder, so a file left by a crash is no obstacle. */
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        log_at(LOG_FATAL, "pidfile \"%s\" belongs to a process that runs", path);
+    else if (process_pidfile_write(fd))
+        return fd;
+    else
+        log_at(LOG_FATAL, "could not write pidfile \"%s\": %s", path, strerror(errno));
+    close(fd);
+    return -1;
+}
+
+void process_pidfile_close(int fd, const char *path)
+{
+    if (fd < 0)
+        return;
+    if (unlink(path) < 0 && ftruncate(fd, 0) < 0) /* the directory may be another user's: leave it empty then */
+        log_at(LOG_WARNING, "could not remove pidfile \"%s\": %s", path, strerror(errno));
+    close(fd);
+}
+
+/* ---- user ---- */
+
+bool process_become(const char *user)
+{
+    errno = 0;
+    const struct passwd *entry = getpwnam(user);
+    if (!entry) {
+        log_at(LOG_FATAL, "user \"%s\": %s", user, errno ? strerror(errno) : "no such user");
+        return false;
+    }
+    if (entry->pw_uid == geteuid())
+        return true;
+    if (initgroups(user, entry->pw_gid) == 0 && setgid(entry->pw_gid) == 0 && setuid(entry->pw_uid) == 0)
+        return true;
+    log_at(LOG_FATAL, "could not become user \"%s\": %s", user, strerror(errno));
+    return false;
+}
+
+/* ---- limits ---- */
+
+void process_raise_descriptors(unsigned long wanted)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < wanted)
+        log_at(LOG_WARNING, "max_client_conn needs %lu descriptors, the limit is %lu: clients above it will wait", wanted,
+               (unsigned long)limit.rlim_cur);
+}

@@ -1,0 +1,29 @@
+/* process.h - what the operating system sees of us: background, pid file, user, limits.
+ *
+ * It knows processes and must not know what this one does. Everything here runs in the main thread, before there are
+ * others. */
+#ifndef PROCESS_H
+#define PROCESS_H
+
+#include <stdbool.h>
+
+#include "../protocol/bytes.h"
+
+/* Forks. The parent waits and leaves with exit code 0 when the child calls process_ready(), 1 when it dies before; only
+ * the child returns. False with errno when it cannot be done. `ready_fd` is for process_ready(). */
+bool process_daemonize(int *ready_fd) MUST_USE;
+/* The start has succeeded: lets the parent go, and cuts the terminal off. Standard error is kept when `keep_stderr`. */
+void process_ready(int ready_fd, bool keep_stderr);
+
+/* Writes our number to a file that no living process has locked. The descriptor that holds the lock, or -1 after
+ * logging why. */
+int process_pidfile_open(const char *path) MUST_USE;
+void process_pidfile_close(int fd, const char *path);
+
+/* Becomes another user for good, groups included. False after logging why. */
+bool process_become(const char *user) MUST_USE;
+
+/* Raises the soft limit of descriptors to the hard one and warns when that is less than `wanted`. */
+void process_raise_descriptors(unsigned long wanted);
+
+#endif

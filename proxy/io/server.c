@@ -1,0 +1,325 @@
+/* server.c - starts in an order in which every failure is seen by who started us, and stops on signals.
+ *
+ *     bind ─▶ background ─▶ keys ─▶ pid file ─▶ other user ─▶ workers ─▶ signals
+ *
+ * HUP: reload. TERM, INT: drain; again, or after a while: end all. QUIT: cut all off. */
+#include "server.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "../admin/conf.h"
+#include "../admin/log.h"
+#include "listener.h"
+#include "process.h"
+#include "snapshot.h"
+#include "worker.h"
+
+/* How long a drain waits for sessions to become idle. */
+#define SERVER_DRAIN_MS 30000
+/* Descriptors that are not clients: listeners, loops, log. */
+#define SERVER_OWN_DESCRIPTORS 64
+
+enum server_signal { SERVER_HUP, SERVER_TERM, SERVER_INT, SERVER_QUIT, SERVER_SIGNALS };
+
+struct server {
+    const struct server_options *options;
+    uv_loop_t loop;
+    uv_signal_t signals[SERVER_SIGNALS];
+    uv_timer_t deadline;
+    uv_async_t worker_done;
+    struct snapshot *snapshot;
+    struct listener_set listeners;
+    struct worker_common common;
+    struct worker **workers;
+    int nworkers;
+    int started;
+    int ready_fd; /* to the parent that waits for a daemon's start, or -1 */
+    int pid_fd;
+    bool is_draining;
+    char *pid_path;
+};
+
+/* ---- orders ---- */
+
+static void server_tell(struct server *server, enum worker_order order)
+{
+    for (int i = 0; i < server->started; i++)
+        worker_tell(server->workers[i], order);
+}
+
+static void server_close_handle(uv_handle_t *handle, void *unused)
+{
+    (void)unused;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+static void server_on_worker_done(uv_async_t *handle)
+{
+    struct server *server = handle->data;
+    for (int i = 0; i < server->started; i++)
+        if (!worker_is_done(server->workers[i]))
+            return;
+    uv_walk(&server->loop, server_close_handle, NULL);
+}
+
+static void server_on_deadline(uv_timer_t *timer)
+{
+    struct server *server = timer->data;
+    log_at(LOG_WARNING, "%d clients are still busy: ending them", atomic_load(&server->common.clients));
+    server_tell(server, WORKER_END);
+}
+
+static void server_drain(struct server *server)
+{
+    if (server->is_draining) {
+        server_tell(server, WORKER_END);
+        return;
+    }
+    server->is_draining = true;
+    uv_timer_start(&server->deadline, server_on_deadline, SERVER_DRAIN_MS, 0);
+    server_tell(server, WORKER_DRAIN);
+}
+
+/* ---- reload ---- */
+
+static bool server_is_same(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+/* What is bound once cannot change without a restart. */
+static void server_warn_of_restart(const struct conf *now, const struct conf *next)
+{
+    const struct {
+        const char *name;
+        bool is_same;
+    } fixed[] = {
+        {"listen_addr", server_is_same(now->listen_addr, next->listen_addr)},
+        {"listen_port", now->listen_port == next->listen_port},
+        {"listen_backlog", now->listen_backlog == next->listen_backlog},
+        {"unix_socket_dir", server_is_same(now->unix_socket_dir, next->unix_socket_dir)},
+        {"unix_socket_mode", now->unix_socket_mode == next->unix_socket_mode},
+        {"workers", now->workers == next->workers},
+        {"user", server_is_same(now->user, next->user)},
+        {"pidfile", server_is_same(now->pidfile, next->pidfile)},
+    };
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        if (!fixed[i].is_same)
+            log_at(LOG_WARNING, "%s changes at the next start only", fixed[i].name);
+}
+
+static bool server_open_log(const struct conf *conf)
+{
+    const char *why = NULL;
+    if (log_open(conf->logfile[0] ? conf->logfile : NULL, &why))
+        return true;
+    log_at(LOG_ERROR, "could not open logfile \"%s\": %s", conf->logfile, why);
+    return false;
+}
+
+/* conf_load() writes its complaints to a stream; each of their lines becomes one of the log's. */
+static struct conf *server_load_conf(const char *path)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *complaints = open_memstream(&text, &len);
+    if (!complaints)
+        return NULL;
+    struct conf *conf = conf_load(path, complaints);
+    fclose(complaints);
+    char *rest = NULL;
+    for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
+        log_at(LOG_ERROR, "%s", line);
+    free(text);
+    return conf;
+}
+
+static void server_reload(struct server *server)
+{
+    log_at(LOG_INFO, "got SIGHUP, reading %s again", server->options->conf_path);
+    struct conf *conf = server_load_conf(server->options->conf_path);
+    struct snapshot *snapshot = conf ? snapshot_new(conf, server->snapshot) : NULL;
+    if (!snapshot) {
+        log_at(LOG_ERROR, "reload failed: the old settings stay in force");
+        return;
+    }
+    server_warn_of_restart(server->snapshot->conf, snapshot->conf);
+    if (!server_open_log(snapshot->conf))
+        log_at(LOG_ERROR, "the old log stays in use");
+    snapshot_unref(server->snapshot);
+    server->snapshot = snapshot;
+    for (int i = 0; i < server->started; i++)
+        worker_reload(server->workers[i], snapshot);
+    log_at(LOG_INFO, "reloaded");
+}
+
+/* ---- signals ---- */
+
+static void server_on_hup(struct server *server)
+{
+    if (!server->is_draining)
+        server_reload(server);
+}
+
+static void server_on_term(struct server *server)
+{
+    log_at(LOG_INFO, server->is_draining ? "got SIGTERM again, ending all clients" : "got SIGTERM, waiting for clients to be idle");
+    server_drain(server);
+}
+
+static void server_on_int(struct server *server)
+{
+    log_at(LOG_INFO, server->is_draining ? "got SIGINT again, ending all clients" : "got SIGINT, waiting for clients to be idle");
+    server_drain(server);
+}
+
+static void server_on_quit(struct server *server)
+{
+    log_at(LOG_INFO, "got SIGQUIT, closing all connections");
+    server->is_draining = true;
+    server_tell(server, WORKER_KILL);
+}
+
+static const struct {
+    int number;
+    void (*act)(struct server *server);
+} server_signals[SERVER_SIGNALS] = {
+    [SERVER_HUP] = {SIGHUP, server_on_hup},
+    [SERVER_TERM] = {SIGTERM, server_on_term},
+    [SERVER_INT] = {SIGINT, server_on_int},
+    [SERVER_QUIT] = {SIGQUIT, server_on_quit},
+};
+
+static void server_on_signal(uv_signal_t *handle, int number)
+{
+    struct server *server = handle->data;
+    for (int i = 0; i < SERVER_SIGNALS; i++)
+        if (server_signals[i].number == number)
+            server_signals[i].act(server);
+}
+
+/* ---- start ---- */
+
+static int server_open_loop(struct server *server)
+{
+    int rc = uv_async_init(&server->loop, &server->worker_done, server_on_worker_done);
+    if (rc == 0)
+        rc = uv_timer_init(&server->loop, &server->deadline);
+    server->worker_done.data = server;
+    server->deadline.data = server;
+    for (int i = 0; rc == 0 && i < SERVER_SIGNALS; i++) {
+        rc = uv_signal_init(&server->loop, &server->signals[i]);
+        server->signals[i].data = server;
+        if (rc == 0)
+            rc = uv_signal_start(&server->signals[i], server_on_signal, server_signals[i].number);
+    }
+    return rc;
+}
+
+/* Signals are the main thread's business: the workers are started with all of them blocked. */
+static bool server_start_workers(struct server *server)
+{
+    int wanted = server->snapshot->conf->workers;
+    server->workers = mem_zalloc((size_t)wanted * sizeof *server->workers);
+    if (!server->workers)
+        return false;
+    for (; server->nworkers < wanted; server->nworkers++) {
+        struct worker **worker = &server->workers[server->nworkers];
+        *worker = worker_new(server->nworkers, server->snapshot, &server->listeners, &server->common, &server->worker_done);
+        if (!*worker)
+            return false;
+    }
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (server->started < wanted && worker_start(server->workers[server->started]))
+        server->started++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return server->started == wanted;
+}
+
+/* Everything that needs the rights and the terminal of who started us. */
+static bool server_prepare(struct server *server)
+{
+    const struct conf *conf = server->options->conf;
+    if (!server_open_log(conf) || !listener_open_all(&server->listeners, conf))
+        return false;
+    process_raise_descriptors((unsigned long)conf->max_client_conn * 2 + SERVER_OWN_DESCRIPTORS);
+    if (server->options->is_daemon && !process_daemonize(&server->ready_fd)) {
+        log_at(LOG_FATAL, "could not go into the background: %s", strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static bool server_settle_in(struct server *server)
+{
+    const struct conf *conf = server->snapshot->conf;
+    if (conf->pidfile[0]) {
+        server->pid_path = mem_strndup(conf->pidfile, strlen(conf->pidfile));
+        server->pid_fd = server->pid_path ? process_pidfile_open(server->pid_path) : -1;
+        if (server->pid_fd < 0)
+            return false;
+    }
+    if (conf->user[0] && !process_become(conf->user))
+        return false;
+    int rc = server_open_loop(server);
+    if (rc < 0) {
+        log_at(LOG_FATAL, "could not make the main loop: %s", uv_strerror(rc));
+        return false;
+    }
+    return server_start_workers(server);
+}
+
+/* ---- stop ---- */
+
+static void server_fini(struct server *server)
+{
+    server_tell(server, WORKER_KILL); /* harmless on workers that are done */
+    for (int i = 0; i < server->nworkers; i++)
+        worker_free(server->workers[i]);
+    mem_free(server->workers);
+    uv_walk(&server->loop, server_close_handle, NULL);
+    uv_run(&server->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&server->loop);
+    listener_close_all(&server->listeners);
+    snapshot_unref(server->snapshot);
+    process_pidfile_close(server->pid_fd, server->pid_path);
+    mem_free(server->pid_path);
+    log_close();
+}
+
+int server_run(const struct server_options *options)
+{
+    struct server server = {.options = options, .ready_fd = -1, .pid_fd = -1};
+    if (!server_prepare(&server)) {
+        conf_unref(options->conf);
+        listener_close_all(&server.listeners);
+        log_close();
+        return 1;
+    }
+    bool is_logging_to_file = options->conf->logfile[0] != '\0';
+    signal(SIGPIPE, SIG_IGN);
+    int rc = uv_loop_init(&server.loop);
+    assert(rc == 0);
+    (void)rc;
+    server.snapshot = snapshot_new(options->conf, NULL);
+    bool is_running = server.snapshot && server_settle_in(&server);
+    if (is_running) {
+        log_at(LOG_INFO, "pgseek is ready: %d worker%s", server.nworkers, server.nworkers == 1 ? "" : "s");
+        if (server.ready_fd >= 0)
+            process_ready(server.ready_fd, !is_logging_to_file);
+        uv_run(&server.loop, UV_RUN_DEFAULT);
+        log_at(LOG_INFO, "stopped");
+    }
+    server_fini(&server);
+    return is_running ? 0 : 1;
+}

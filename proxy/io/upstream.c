@@ -1,0 +1,300 @@
+/* upstream.c - resolves and connects, one address at a time.
+ *
+ *     next host ──▶ Unix socket or numeric address ─────────────▶ dial ──▶ done
+ *        ▲  └────▶ name ──▶ resolve ──▶ each address ──▶ dial ─────▲ │
+ *        └──────────────── no address left ◀───────────────── failed ┘
+ */
+#include "upstream.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "../admin/conf.h"
+#include "../session/session.h"
+
+#define UPSTREAM_WHY_BYTES 512
+
+struct upstream {
+    uv_poll_t poll; /* of the address that is being dialled; `fd` tells whether it is in use */
+    uv_getaddrinfo_t resolver;
+    uv_loop_t *loop;
+    const struct conf_database *database;
+    struct addrinfo *addresses; /* what the resolver answered */
+    const struct addrinfo *next_address;
+    upstream_on_done on_done;
+    void *owner;
+    uint64_t timeout_ms;
+    uint64_t deadline_ms; /* of the present address or look-up; 0: none */
+    size_t host;          /* the host being tried */
+    size_t last_host;
+    int fd;
+    bool is_resolving;
+    bool is_polling; /* the poll handle is known to the loop */
+    bool is_over;    /* done or cancelled: wait for the loop, then free */
+    char why[UPSTREAM_WHY_BYTES]; /* what failed so far, for a person */
+};
+
+static void upstream_next_host(struct upstream *upstream);
+static void upstream_next_address(struct upstream *upstream);
+
+/* ---- the end ---- */
+
+/* Frees once the loop holds neither the handle nor the request. */
+static void upstream_release(struct upstream *upstream)
+{
+    if (!upstream->is_over || upstream->is_resolving || upstream->is_polling)
+        return;
+    uv_freeaddrinfo(upstream->addresses);
+    mem_free(upstream);
+}
+
+static void upstream_on_poll_closed(uv_handle_t *handle)
+{
+    struct upstream *upstream = handle->data;
+    upstream->is_polling = false;
+    if (upstream->is_over)
+        upstream_release(upstream);
+    else
+        upstream_next_address(upstream);
+}
+
+static void upstream_finish(struct upstream *upstream, int fd, const char *why)
+{
+    upstream->is_over = true;
+    upstream->on_done(upstream->owner, fd, (int)upstream->host, why);
+    upstream_release(upstream);
+}
+
+void upstream_cancel(struct upstream *upstream)
+{
+    assert(!upstream->is_over);
+    upstream->is_over = true;
+    if (upstream->is_resolving)
+        uv_cancel((uv_req_t *)&upstream->resolver); /* too late when it runs already: its call-back then finds is_over */
+    if (upstream->fd >= 0) {
+        if (upstream->is_polling)
+            uv_close((uv_handle_t *)&upstream->poll, upstream_on_poll_closed);
+        close(upstream->fd);
+        upstream->fd = -1;
+    }
+    upstream_release(upstream);
+}
+
+/* ---- what went wrong ---- */
+
+static void upstream_explain(struct upstream *upstream, const char *reason)
+{
+    const char *host = upstream->database->hosts[upstream->host].host;
+    int port = upstream->database->hosts[upstream->host].port;
+    size_t used = strlen(upstream->why);
+    char *at = upstream->why + used;
+    size_t room = sizeof upstream->why - used;
+    const char *comma = used > 0 ? "; " : "";
+    if (host[0] == '/')
+        snprintf(at, room, "%sserver socket \"%s/.s.PGSQL.%d\": %s", comma, host, port, reason);
+    else
+        snprintf(at, room, "%sserver at \"%s\", port %d: %s", comma, host, port, reason);
+}
+
+/* ---- one address ---- */
+
+static void upstream_connected(struct upstream *upstream)
+{
+    int fd = upstream->fd;
+    upstream->fd = -1;
+    upstream_finish(upstream, fd, NULL);
+}
+
+/* The present address failed; goes on with the next one. */
+static void upstream_dial_failed(struct upstream *upstream, const char *reason)
+{
+    upstream_explain(upstream, reason);
+    if (upstream->fd >= 0)
+        close(upstream->fd);
+    upstream->fd = -1;
+    if (!upstream->is_polling) {
+        upstream_next_address(upstream);
+        return;
+    }
+    uv_close((uv_handle_t *)&upstream->poll, upstream_on_poll_closed);
+}
+
+static void upstream_on_writable(uv_poll_t *handle, int status, int events)
+{
+    (void)status;
+    (void)events;
+    struct upstream *upstream = handle->data;
+    if (upstream->is_over || upstream->fd < 0)
+        return;
+    int error = 0;
+    socklen_t len = sizeof error;
+    if (getsockopt(upstream->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+        error = errno;
+    if (error != 0) {
+        upstream_dial_failed(upstream, strerror(error));
+        return;
+    }
+    /* Out of the loop before its new owner puts the descriptor back into it. */
+    uv_close((uv_handle_t *)handle, upstream_on_poll_closed);
+    upstream_connected(upstream);
+}
+
+static void upstream_wait(struct upstream *upstream)
+{
+    int rc = uv_poll_init(upstream->loop, &upstream->poll, upstream->fd);
+    if (rc < 0) {
+        upstream_dial_failed(upstream, uv_strerror(rc));
+        return;
+    }
+    upstream->poll.data = upstream;
+    upstream->is_polling = true;
+    rc = uv_poll_start(&upstream->poll, UV_WRITABLE, upstream_on_writable);
+    if (rc < 0)
+        upstream_dial_failed(upstream, uv_strerror(rc));
+}
+
+static void upstream_set_deadline(struct upstream *upstream)
+{
+    upstream->deadline_ms = upstream->timeout_ms > 0 ? uv_now(upstream->loop) + upstream->timeout_ms : 0;
+}
+
+static void upstream_dial(struct upstream *upstream, const struct sockaddr *address, socklen_t len)
+{
+    upstream_set_deadline(upstream);
+    upstream->fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (upstream->fd < 0) {
+        upstream_dial_failed(upstream, strerror(errno));
+        return;
+    }
+    if (connect(upstream->fd, address, len) == 0)
+        upstream_connected(upstream);
+    else if (errno == EINPROGRESS)
+        upstream_wait(upstream);
+    else
+        upstream_dial_failed(upstream, strerror(errno));
+}
+
+static void upstream_next_address(struct upstream *upstream)
+{
+    const struct addrinfo *address = upstream->next_address;
+    if (!address) {
+        upstream->host++;
+        upstream_next_host(upstream);
+        return;
+    }
+    upstream->next_address = address->ai_next;
+    upstream_dial(upstream, address->ai_addr, address->ai_addrlen);
+}
+
+/* ---- one host ---- */
+
+static void upstream_dial_unix(struct upstream *upstream, const char *directory, int port)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int len = snprintf(address.sun_path, sizeof address.sun_path, "%s/.s.PGSQL.%d", directory, port);
+    if (len < 0 || (size_t)len >= sizeof address.sun_path)
+        upstream_dial_failed(upstream, "the socket's path is too long");
+    else
+        upstream_dial(upstream, (const struct sockaddr *)&address, sizeof address);
+}
+
+static void upstream_on_resolved(uv_getaddrinfo_t *resolver, int status, struct addrinfo *addresses)
+{
+    struct upstream *upstream = resolver->data;
+    upstream->is_resolving = false;
+    if (upstream->is_over) {
+        uv_freeaddrinfo(addresses);
+        upstream_release(upstream);
+        return;
+    }
+    if (status < 0) {
+        upstream_dial_failed(upstream, uv_strerror(status));
+        return;
+    }
+    uv_freeaddrinfo(upstream->addresses);
+    upstream->addresses = addresses;
+    upstream->next_address = addresses;
+    upstream_next_address(upstream);
+}
+
+static void upstream_resolve(struct upstream *upstream, const char *name, int port)
+{
+    char service[16];
+    snprintf(service, sizeof service, "%d", port);
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    upstream_set_deadline(upstream);
+    upstream->resolver.data = upstream;
+    int rc = uv_getaddrinfo(upstream->loop, &upstream->resolver, upstream_on_resolved, name, service, &hints);
+    upstream->is_resolving = rc == 0;
+    if (rc < 0)
+        upstream_dial_failed(upstream, uv_strerror(rc));
+}
+
+static void upstream_next_host(struct upstream *upstream)
+{
+    if (upstream->host > upstream->last_host) {
+        upstream->host = upstream->last_host;
+        upstream_finish(upstream, -1, upstream->why);
+        return;
+    }
+    upstream->next_address = NULL;
+    const char *host = upstream->database->hosts[upstream->host].host;
+    int port = upstream->database->hosts[upstream->host].port;
+    struct sockaddr_in ip4;
+    struct sockaddr_in6 ip6;
+    if (host[0] == '/')
+        upstream_dial_unix(upstream, host, port);
+    else if (uv_ip4_addr(host, port, &ip4) == 0)
+        upstream_dial(upstream, (const struct sockaddr *)&ip4, sizeof ip4);
+    else if (uv_ip6_addr(host, port, &ip6) == 0)
+        upstream_dial(upstream, (const struct sockaddr *)&ip6, sizeof ip6);
+    else
+        upstream_resolve(upstream, host, port);
+}
+
+/* ---- the outside ---- */
+
+struct upstream *upstream_new(uv_loop_t *loop, const struct session_target *target, uint64_t timeout_ms, upstream_on_done on_done,
+                              void *owner)
+{
+    assert(target->host_index < (int)target->database->nhosts);
+    struct upstream *upstream = mem_zalloc(sizeof *upstream);
+    if (!upstream)
+        return NULL;
+    upstream->loop = loop;
+    upstream->database = target->database;
+    upstream->host = target->host_index < 0 ? 0 : (size_t)target->host_index;
+    upstream->last_host = target->host_index < 0 ? target->database->nhosts - 1 : upstream->host;
+    upstream->timeout_ms = timeout_ms;
+    upstream->on_done = on_done;
+    upstream->owner = owner;
+    upstream->fd = -1;
+    return upstream;
+}
+
+void upstream_start(struct upstream *upstream)
+{
+    upstream_next_host(upstream);
+}
+
+void upstream_tick(struct upstream *upstream)
+{
+    if (upstream->deadline_ms == 0 || uv_now(upstream->loop) < upstream->deadline_ms)
+        return;
+    upstream->deadline_ms = 0;
+    if (upstream->fd >= 0) {
+        upstream_dial_failed(upstream, "timed out");
+        return;
+    }
+    if (!upstream->is_resolving)
+        return; /* between two addresses: the loop is about to go on */
+    /* A look-up that runs cannot be stopped: answer now, free when it comes back. */
+    upstream_explain(upstream, "the name look-up timed out");
+    uv_cancel((uv_req_t *)&upstream->resolver);
+    upstream_finish(upstream, -1, upstream->why);
+}

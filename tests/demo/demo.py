@@ -149,11 +149,13 @@ class Writer:
                 (WRITER_ROWS,),
             )
             return
-        behind = [i for i in self.feed[max(0, (page - 20) * PAGE_ROWS) : (page - 1) * PAGE_ROWS] if i not in self.gone]
-        chosen = self.dice.sample(behind, WRITER_ROWS)
+        behind = self.feed[max(0, (page - 20) * PAGE_ROWS) : (page - 1) * PAGE_ROWS]
+        chosen = self.dice.sample([row_id for row_id in behind if row_id not in self.gone], WRITER_ROWS)
         self.gone.update(chosen)
         self.conn.execute(
-            "WITH r AS (DELETE FROM posts WHERE id = ANY (%s) RETURNING *) INSERT INTO removed SELECT * FROM r", (chosen,)
+            """WITH gone AS (DELETE FROM posts WHERE id = ANY (%s) RETURNING *)
+               INSERT INTO removed SELECT * FROM gone""",
+            (chosen,),
         )
 
     def undo(self):
@@ -237,7 +239,7 @@ def print_statement():
 
 
 def print_depths(lines):
-    print(f"\nPages of {PAGE_ROWS} rows: the median time that the client waits, the 8 kB blocks that the server touches.\n")
+    print(f"\nPages of {PAGE_ROWS} rows: the median time that the client waits, the 8 kB blocks that are touched.\n")
     print("                 OFFSET, direct             by cursor, through pgseek")
     print("       page        time     buffers             time     buffers")
     for page, offset_ms, offset_buffers, seek_ms, seek_buffers in lines:
@@ -246,8 +248,8 @@ def print_depths(lines):
 
 def print_walks(walks):
     print(
-        f"\nThe first {WALK_PAGES:,} pages, one after the other. After each page a writer inserts {WRITER_ROWS} posts at the"
-        f"\nhead or deletes {WRITER_ROWS} that were read before, in turns.\n"
+        f"\nThe first {WALK_PAGES:,} pages, one after the other. After each page a writer inserts"
+        f" {WRITER_ROWS} posts at the\nhead or deletes {WRITER_ROWS} that were read before, in turns.\n"
     )
     print("                              rows shown    shown again    lost    reading took")
     for name, (shown, again, lost, seconds) in walks:

@@ -15,6 +15,7 @@ TUTORIAL = clusters.REPOSITORY / "docs" / "TUTORIAL.md"
 BLOCK = re.compile(r"^```(\w+) ?([^\n]*)\n(.*?)^```$", re.S | re.M)
 INTERACTIVE = "psql -h 127.0.0.1 -p 6432"
 START = "pgseek proxy.conf 2>pgseek.log &\n"
+WAIT = "until (exec 3<>/dev/tcp/127.0.0.1/6432) 2>/dev/null; do sleep 0.1; done\n"
 
 
 def blocks():
@@ -40,7 +41,7 @@ def script():
             parts.append(f"{INTERACTIVE} -X -q -f ../session.sql >../session.out 2>../session.err\n")
         elif language == "sh":
             # A reader is slower than the proxy's start.
-            parts.append(text.replace(START, START + "until (exec 3<>/dev/tcp/127.0.0.1/6432) 2>/dev/null; do sleep 0.1; done\n"))
+            parts.append(text.replace(START, START + WAIT))
         elif language == "python":
             parts.append(f"cat >{says} <<'END_OF_FILE'\n{text}END_OF_FILE\n")
     return "".join(parts)
@@ -50,8 +51,8 @@ def run_script(server, tmp_path):
     ports = {"5432": str(server.port), "6432": str(clusters.free_port())}
     text = re.sub(r"\b(5432|6432)\b", lambda match: ports[match.group()], script())
     (tmp_path / "session.sql").write_text(session())
-    programs = os.pathsep.join([str(clusters.pgseek_bin().parent), str(clusters.postgres_bin()), "/usr/bin", os.environ["PATH"]])
-    env = server.env(PATH=programs)
+    programs = [str(clusters.pgseek_bin().parent), str(clusters.postgres_bin()), "/usr/bin", os.environ["PATH"]]
+    env = server.env(PATH=os.pathsep.join(programs))
     process = subprocess.Popen(["bash", "-c", text], cwd=tmp_path, env=env, text=True, start_new_session=True,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
@@ -69,9 +70,10 @@ def answers(server, tmp_path_factory):
     """What the shell printed, and the answer of each SQL block by its number."""
     tmp_path = tmp_path_factory.mktemp("tutorial")
     returncode, output = run_script(server, tmp_path)
-    files = {name: (tmp_path / name).read_text() if (tmp_path / name).exists() else "" for name in ("session.out", "session.err")}
-    assert returncode == 0, f"{output}\n{files['session.out']}\n{files['session.err']}"
-    parts = re.split(r"^@@ \d+\n", files["session.out"], flags=re.M)[1:]
+    files = [tmp_path / name for name in ("session.out", "session.err")]
+    answer, errors = [file.read_text() if file.exists() else "" for file in files]
+    assert returncode == 0, f"{output}\n{answer}\n{errors}"
+    parts = re.split(r"^@@ \d+\n", answer, flags=re.M)[1:]
     return output, [part.splitlines() for part in parts]
 
 

@@ -231,11 +231,16 @@ class Proxy(Endpoint):
         with open(self.logfile, "ab") as log:
             self.process = subprocess.Popen([pgseek_bin(), self.conf], cwd=self.directory, stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=log, preexec_fn=_die_with_parent)
-        wait_until(self._accepts, f"pgseek does not start, see {self.logfile}")
+        try:
+            wait_until(self._accepts, "pgseek does not start")
+        except (RuntimeError, TimeoutError) as error:
+            self.process.kill()
+            self.process = None
+            raise RuntimeError(f"{error}:\n{self.log()[-4000:]}") from None
 
     def _accepts(self):
         if self.process.poll() is not None:
-            raise RuntimeError(f"pgseek ended with {self.process.returncode}:\n{self.log()}")
+            raise RuntimeError(f"pgseek ended with {self.process.returncode}")
         try:
             host = self.settings["listen_addr"].split(",")[0].strip()
             self.socket(unix=not host).close()

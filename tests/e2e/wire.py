@@ -101,7 +101,7 @@ def copy_fail(why):
 
 
 def function_call(oid, args, formats=(BINARY,), result_format=BINARY):
-    body = struct.pack(f"!iH{len(formats)}hH", oid, len(formats), *formats, len(args))
+    body = struct.pack(f"!IH{len(formats)}hH", oid, len(formats), *formats, len(args))
     for value in args:
         body += struct.pack("!i", -1) if value is None else struct.pack("!i", len(value)) + value
     return message("F", body + struct.pack("!h", result_format))

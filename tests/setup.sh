@@ -44,6 +44,14 @@ group_test() {
     need_server
 }
 
+# The drivers of Node.js are pinned by a lock file; npm is asked only when they are not there yet.
+install_node_drivers() {
+    local folder=tests/e2e/node
+    [ $folder/node_modules/.package-lock.json -nt $folder/package-lock.json ] && return
+    echo "setup: npm ci in $folder"
+    npm ci --prefix $folder --silent --no-audit --no-fund --ignore-scripts
+}
+
 group_fuzz() {
     need_command clang clang
     compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a' >/dev/null || need_runtime
@@ -117,3 +125,4 @@ for group in "$@"; do
     "group_$group"
 done
 [ ${#missing[@]} -eq 0 ] || install_missing
+case " $* " in *" test "*) install_node_drivers ;; esac

@@ -23,6 +23,7 @@ DATABASE = "e2e"
 SUPERUSER = "postgres"
 PASSWORDS = {"md5_user": "md5 secret", "scram_user": "scram secret"}
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+NODE_MODULES = REPOSITORY / "tests" / "e2e" / "node" / "node_modules"
 HAS_IPV6 = os.path.exists("/proc/net/if_inet6") and "00000000000000000000000000000001" in open("/proc/net/if_inet6").read()
 SANITIZER_REPORT = re.compile(r"(ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:).*")
 

@@ -36,7 +36,8 @@ static uint32_t end_of_unicode(const struct lex *lex, const PgQuery__ScanToken *
     return (uint32_t)end;
 }
 
-static struct lex_token token_from(const struct lex *lex, const PgQuery__ScanToken *token, const PgQuery__ScanToken *next)
+static struct lex_token token_from(const struct lex *lex, const PgQuery__ScanToken *token,
+                                   const PgQuery__ScanToken *next)
 {
     bool is_unicode = token->token == PG_QUERY__TOKEN__USCONST || token->token == PG_QUERY__TOKEN__UIDENT;
     return (struct lex_token){

@@ -7,6 +7,7 @@
 
 #include "../../parser/pgseek.h"
 #include "../protocol/bytes.h"
+#include "keyring.h"
 
 #define CURSOR_MAX_TOKEN 2048 /* characters */
 #define CURSOR_DIGEST 16      /* bytes of each part of the contract */
@@ -38,26 +39,15 @@ struct cursor {
     uint8_t *owned; /* opened tokens: the memory that the values point into */
 };
 
-/* ---- keys: the first seals, all open ---- */
-
-struct keyring;
-
-/* Loads a key file; NULL with a sentence in *error (message) when it cannot be used (missing, readable by others, malformed). */
-struct keyring *keyring_load(const char *path, struct pgseek_error *error);
-/* One random key that dies with the process. NULL when randomness or memory is missing. */
-struct keyring *keyring_ephemeral(void);
-void keyring_free(struct keyring *keyring); /* wipes */
-/* Appends a fresh key in front of a file's keys (or makes the file, mode 0600). False with *error. */
-bool keyring_generate(const char *path, struct pgseek_error *error) MUST_USE;
-
 /* ---- seal and open ---- */
 
-/* Appends the token's characters (base64url, no padding, no NUL). False when it would be longer than CURSOR_MAX_TOKEN, or when memory or
- * randomness is missing. `sign` leaves the payload readable. */
-bool cursor_seal(struct keyring *keyring, bool sign, const struct cursor *cursor, struct buf *out) MUST_USE;
+/* Appends the token's characters (base64url, no padding, no NUL). False when it would be longer than CURSOR_MAX_TOKEN,
+ * or when memory or randomness is missing; `out` is then as it was. `sign` leaves the payload readable. */
+bool cursor_seal(const struct keyring *keyring, bool sign, const struct cursor *cursor, struct buf *out) MUST_USE;
 
-/* Opens a token. False with PS001, PS002 or PS003 in *error. `now` and `ttl` in seconds; ttl 0 never expires. */
-bool cursor_open(struct keyring *keyring, struct span token, int64_t now, int64_t ttl, struct cursor *cursor,
+/* Opens a token, sealed in either way. False with PS001, PS002 or PS003 in *error, and nothing in *cursor to release.
+ * `now` and `ttl` in seconds; ttl 0 never expires. A token from the future is taken: clocks differ and step back. */
+bool cursor_open(const struct keyring *keyring, struct span token, int64_t now, int64_t ttl, struct cursor *cursor,
                  struct pgseek_error *error) MUST_USE;
 void cursor_fini(struct cursor *cursor);
 

@@ -1,0 +1,31 @@
+/* cursor_seal.h - the two ways to protect a token's payload: encrypted and authenticated, or authenticated only.
+ *
+ * It is the only place that calls ciphers, and must not know what a payload holds. Encryption is XAES-256-GCM:
+ * AES-256-GCM under a key derived anew from the first half of a random 192-bit nonce. With plain AES-256-GCM a key is
+ * good for 2^32 random nonces, which a busy proxy that gives each row a cursor spends in a day. */
+#ifndef CURSOR_SEAL_H
+#define CURSOR_SEAL_H
+
+#include "../protocol/bytes.h"
+
+#define SEAL_KEY 32
+#define SEAL_NONCE 24
+#define SEAL_TAG 16
+#define SEAL_MAC 32
+
+/* Appends nonce, ciphertext and tag. `header` is authenticated with them. False when memory or randomness is missing.
+ */
+bool seal_encrypt(const uint8_t key[SEAL_KEY], struct span header, struct span plain, struct buf *out) MUST_USE;
+/* The inverse: `plain` has room for sealed.len - SEAL_NONCE - SEAL_TAG bytes. False when anything was altered. */
+bool seal_decrypt(const uint8_t key[SEAL_KEY], struct span header, struct span sealed, uint8_t *plain) MUST_USE;
+
+/* HMAC-SHA-256 over header and payload, which neighbour in memory. */
+bool seal_sign(const uint8_t key[SEAL_KEY], struct span message, uint8_t mac[SEAL_MAC]) MUST_USE;
+/* Compares in constant time. */
+bool seal_verify(const uint8_t key[SEAL_KEY], struct span message, const uint8_t mac[SEAL_MAC]) MUST_USE;
+
+/* For the test against published vectors: encryption under a given nonce. */
+bool seal_encrypt_nonce(const uint8_t key[SEAL_KEY], const uint8_t nonce[SEAL_NONCE], struct span header,
+                        struct span plain, uint8_t *sealed) MUST_USE;
+
+#endif

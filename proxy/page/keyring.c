@@ -1,0 +1,117 @@
+/* keyring.c - keys in memory that is kept out of swap and core dumps, and the lookups over them. The key file is
+ * keyring_file.c's. */
+#include "keyring.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+
+#include "keyring_file.h"
+
+struct keyring {
+    _Atomic int refs;
+    size_t count;
+    struct keyring_key key[KEYRING_MAX_KEYS];
+};
+
+/* Pages of its own, since locking and dump advice work on whole pages. Both are best effort: a small RLIMIT_MEMLOCK
+ * must not keep the proxy from starting. */
+static struct keyring *keyring_new(void)
+{
+    struct keyring *keyring = mmap(NULL, sizeof *keyring, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (keyring == MAP_FAILED)
+        return NULL;
+    (void)mlock(keyring, sizeof *keyring);
+    (void)madvise(keyring, sizeof *keyring, MADV_DONTDUMP);
+    atomic_init(&keyring->refs, 1);
+    return keyring;
+}
+
+struct keyring *keyring_ref(struct keyring *keyring)
+{
+    atomic_fetch_add_explicit(&keyring->refs, 1, memory_order_relaxed);
+    return keyring;
+}
+
+void keyring_free(struct keyring *keyring)
+{
+    if (!keyring || atomic_fetch_sub_explicit(&keyring->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    OPENSSL_cleanse(keyring, sizeof *keyring);
+    munmap(keyring, sizeof *keyring);
+}
+
+/* HKDF-Expand (RFC 5869) for one block: the secret is uniform already, so there is nothing to extract. */
+static bool keyring_derive(const uint8_t secret[KEYRING_SECRET], const char *label, uint8_t out[KEYRING_SECRET])
+{
+    uint8_t info[64];
+    size_t len = strlen(label);
+    unsigned made = 0;
+    assert(len < sizeof info);
+    memcpy(info, label, len);
+    info[len] = 1;
+    return HMAC(EVP_sha256(), secret, KEYRING_SECRET, info, len + 1, out, &made) && made == KEYRING_SECRET;
+}
+
+static bool keyring_add(struct keyring *keyring, const struct keyring_line *line)
+{
+    assert(keyring->count < KEYRING_MAX_KEYS);
+    struct keyring_key *key = &keyring->key[keyring->count++];
+    memcpy(key->id, line->id, KEYRING_ID);
+    return keyring_derive(line->secret, "pgseek cursor encrypt v1", key->encrypt) &&
+           keyring_derive(line->secret, "pgseek cursor sign v1", key->sign);
+}
+
+struct keyring *keyring_ephemeral(void)
+{
+    struct keyring_line line;
+    struct keyring *keyring = keyring_new();
+    bool ok = keyring && keyring_line_random(&line) && keyring_add(keyring, &line);
+    OPENSSL_cleanse(&line, sizeof line);
+    if (ok)
+        return keyring;
+    keyring_free(keyring);
+    return NULL;
+}
+
+struct keyring *keyring_load(const char *path, struct pgseek_error *error)
+{
+    struct keyring_line line[KEYRING_MAX_KEYS];
+    size_t count = 0;
+    if (!keyring_file_read(path, line, &count, error))
+        return NULL;
+    struct keyring *keyring = keyring_new();
+    bool ok = keyring != NULL;
+    for (size_t i = 0; ok && i < count; i++)
+        ok = keyring_add(keyring, &line[i]);
+    OPENSSL_cleanse(line, sizeof line);
+    if (ok)
+        return keyring;
+    keyring_fault(error, "key file \"%.150s\": out of memory", path);
+    keyring_free(keyring);
+    return NULL;
+}
+
+size_t keyring_count(const struct keyring *keyring)
+{
+    return keyring->count;
+}
+
+const struct keyring_key *keyring_first(const struct keyring *keyring)
+{
+    return &keyring->key[0];
+}
+
+const struct keyring_key *keyring_find(const struct keyring *keyring, const uint8_t id[KEYRING_ID])
+{
+    for (size_t i = 0; i < keyring->count; i++)
+        if (memcmp(keyring->key[i].id, id, KEYRING_ID) == 0)
+            return &keyring->key[i];
+    return NULL;
+}

@@ -19,6 +19,10 @@ enum conf_protection { CONF_PROTECT_ENCRYPT, CONF_PROTECT_SIGN };
 #define CONF_MAX_HOSTS 8
 #define CONF_MAX_SCOPE 16
 
+/* Where servers are when a line does not say: as libpq on Debian. */
+#define CONF_DEFAULT_HOST "/var/run/postgresql"
+#define CONF_DEFAULT_PORT 5432
+
 /* One line of [databases]: where the sessions of that name go. "*" serves every other name. */
 struct conf_database {
     char *name;
@@ -73,7 +77,7 @@ struct conf {
 
 /* Loads and checks a file. NULL after writing "file:line: sentence" lines for every fault to `complaints`. */
 struct conf *conf_load(const char *path, FILE *complaints);
-/* The defaults with one database "*" at host and port: for tests and explain. */
+/* The defaults with one database "*" at host and port: for tests and explain. NULL when out of memory. */
 struct conf *conf_default(const char *host, int port);
 struct conf *conf_ref(struct conf *conf);
 void conf_unref(struct conf *conf);
@@ -81,8 +85,8 @@ void conf_unref(struct conf *conf);
 /* The line that serves a database name, or NULL. */
 const struct conf_database *conf_find_database(const struct conf *conf, const char *name);
 
-/* The whole table as an example file, and as a Markdown table for the reference. */
-void conf_print_example(FILE *out);
-void conf_print_reference(FILE *out);
+/* Names of the settings that differ but take effect only after a restart; returns how many there are, of which the
+ * first `max` were stored in `names`. For a warning after a reload. */
+size_t conf_restart_needed(const struct conf *running, const struct conf *loaded, const char **names, size_t max);
 
 #endif

@@ -1,19 +1,27 @@
 /* log.h - log lines in PgBouncer's form, to standard error or a file.
  *
- * One event, one line. It must not see SQL text, parameters, tokens or passwords: callers pass none above debug. Safe
- * from every thread: a line is one write. */
+ * One event, one line, one write(2): safe from every thread. It must not see SQL text, parameters, tokens or passwords:
+ * callers pass none above debug. What a client chose may be passed: control characters are written as \xNN, so that no
+ * name can forge a line or drive a terminal. */
 #ifndef LOG_H
 #define LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+#define LOG_LINE_MAX 2048 /* bytes of a line with its newline; what is longer ends in "..." */
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR, LOG_FATAL };
 
-/* Lines below this level are not made. Set once at start and on reload. */
-extern enum log_level log_threshold;
+/* Lines below this level are not made. Set at start and on reload by the main thread. */
+extern _Atomic(enum log_level) log_threshold;
 
-/* Opens the file (NULL: standard error only). False with *why (static text) when it cannot be opened; the old one stays in force. */
+/* Logs to the file from now on, or to standard error (NULL or ""). Opening the same path again makes a new file after
+ * the old one was moved away. Main thread only; other threads may log meanwhile. False with *why (static text or
+ * strerror's) when it cannot be opened; the old one stays in force. */
 bool log_open(const char *path, const char **why);
+/* Back to standard error. Main thread only. */
 void log_close(void);
 
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -23,5 +31,8 @@ void log_write(enum log_level level, const char *format, ...) __attribute__((for
         if ((level) >= log_threshold) \
             log_write((level), __VA_ARGS__); \
     } while (0)
+
+/* The line that log_write() would write, without a file or clock. Returns its length; `line` needs no NUL. */
+size_t log_format(char line[LOG_LINE_MAX], const struct timespec *now, int pid, enum log_level level, const char *text);
 
 #endif

@@ -1,7 +1,7 @@
 /* stats.h - the counters: one table, read by metrics, console and documents.
  *
- * Each worker owns one struct stats and alone writes to it with relaxed atomics; readers sum over all. It must not know
- * what is counted beyond its name and help. */
+ * Each worker owns one struct stats and alone writes to it, with relaxed atomics; readers sum over all. It must not
+ * know what is counted beyond its name and help. Functions that count take NULL for "nobody counts". */
 #ifndef STATS_H
 #define STATS_H
 
@@ -31,7 +31,7 @@ enum stats_counter {
 #define X(id, name, help) STATS_##id,
     STATS_COUNTERS(X)
 #undef X
-    STATS_COUNT
+        STATS_COUNT
 };
 
 struct stats {
@@ -46,7 +46,25 @@ static inline void stats_add(struct stats *stats, enum stats_counter counter)
         atomic_fetch_add_explicit(&stats->counter[counter], 1, memory_order_relaxed);
 }
 
+/* A tagged statement that was passed, or rejected: the total and the counter of its reason or code. */
+static inline void stats_pass(struct stats *stats, enum pgseek_reason reason)
+{
+    stats_add(stats, STATS_PASSES);
+    if (stats)
+        atomic_fetch_add_explicit(&stats->passed[reason], 1, memory_order_relaxed);
+}
+
+static inline void stats_reject(struct stats *stats, enum pgseek_code code)
+{
+    stats_add(stats, STATS_REJECTS);
+    if (stats)
+        atomic_fetch_add_explicit(&stats->rejected[code], 1, memory_order_relaxed);
+}
+
 const char *stats_name(enum stats_counter counter);
 const char *stats_help(enum stats_counter counter);
+
+/* Adds one worker's counters to a sum that nobody else writes to. */
+void stats_sum(struct stats *sum, const struct stats *one);
 
 #endif

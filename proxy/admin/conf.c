@@ -1,0 +1,107 @@
+/* conf.c - the life of a snapshot: defaults, references, look-ups. conf_file.c reads files. */
+#include "conf.h"
+
+#include <string.h>
+
+#include "../protocol/bytes.h"
+#include "conf_file.h"
+#include "database.h"
+#include "option.h"
+
+static void conf_free(struct conf *conf)
+{
+    for (size_t i = 0; i < option_count; i++)
+        option_release(&option_table[i], conf);
+    for (size_t i = 0; i < conf->ndatabases; i++)
+        database_fini(&conf->databases[i]);
+    mem_free(conf->databases);
+    mem_free(conf);
+}
+
+struct conf *conf_new(void)
+{
+    char why[OPTION_WHY];
+    struct conf *conf = mem_zalloc(sizeof *conf);
+    if (!conf)
+        return NULL;
+    atomic_init(&conf->refs, 1);
+    for (size_t i = 0; i < option_count; i++)
+        if (!option_put(&option_table[i], conf, option_table[i].initial, why)) {
+            conf_free(conf);
+            return NULL;
+        }
+    return conf;
+}
+
+struct conf *conf_ref(struct conf *conf)
+{
+    atomic_fetch_add_explicit(&conf->refs, 1, memory_order_relaxed);
+    return conf;
+}
+
+void conf_unref(struct conf *conf)
+{
+    if (conf && atomic_fetch_sub_explicit(&conf->refs, 1, memory_order_acq_rel) == 1)
+        conf_free(conf);
+}
+
+bool conf_add_database(struct conf *conf, const char *name, const char *connection, char *why, size_t why_size)
+{
+    char sentence[DATABASE_WHY];
+    struct conf_database added = {0};
+    bool ok = database_read(name, connection, &added, sentence);
+    struct conf_database *grown = NULL;
+    if (ok) {
+        grown = mem_realloc(conf->databases, (conf->ndatabases + 1) * sizeof *grown);
+        snprintf(sentence, sizeof sentence, "cannot be stored: out of memory");
+    }
+    if (!grown) {
+        snprintf(why, why_size, "%s", sentence);
+        database_fini(&added);
+        return false;
+    }
+    conf->databases = grown;
+    conf->databases[conf->ndatabases++] = added;
+    return true;
+}
+
+struct conf *conf_default(const char *host, int port)
+{
+    char connection[512];
+    char why[DATABASE_WHY];
+    struct conf *conf = conf_new();
+    snprintf(connection, sizeof connection, "host='%s' port=%d", host, port);
+    if (conf && !conf_add_database(conf, "*", connection, why, sizeof why)) {
+        conf_unref(conf);
+        return NULL;
+    }
+    return conf;
+}
+
+/* Exactly that name: "*" is a name here. */
+static const struct conf_database *conf_find_exact(const struct conf *conf, const char *name)
+{
+    for (size_t i = 0; i < conf->ndatabases; i++)
+        if (strcmp(conf->databases[i].name, name) == 0)
+            return &conf->databases[i];
+    return NULL;
+}
+
+const struct conf_database *conf_find_database(const struct conf *conf, const char *name)
+{
+    const struct conf_database *exact = conf_find_exact(conf, name);
+    return exact ? exact : conf_find_exact(conf, "*");
+}
+
+size_t conf_restart_needed(const struct conf *running, const struct conf *loaded, const char **names, size_t max)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < option_count; i++) {
+        if (option_table[i].is_reloadable || option_equal(&option_table[i], running, loaded))
+            continue;
+        if (count < max)
+            names[count] = option_table[i].name;
+        count++;
+    }
+    return count;
+}

@@ -1,0 +1,127 @@
+/* log.c - makes a line in a buffer of its own and writes it with one call. */
+#include "log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+_Atomic(enum log_level) log_threshold = LOG_INFO;
+
+/* The one descriptor that every thread writes to. A file is exchanged by dup2() onto the same number: no thread can
+ * ever meet a closed one. */
+static _Atomic int log_fd = STDERR_FILENO;
+
+static const char *const log_names[] = {
+    [LOG_DEBUG] = "DEBUG", [LOG_INFO] = "LOG", [LOG_WARNING] = "WARNING", [LOG_ERROR] = "ERROR", [LOG_FATAL] = "FATAL",
+};
+
+static bool log_exchange(int fd)
+{
+    int own = log_fd;
+    if (own == STDERR_FILENO) {
+        /* Standard error itself must stay where it is: the file gets a number of its own. */
+        int copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        if (copy >= 0)
+            log_fd = copy;
+        return copy >= 0;
+    }
+    return dup3(fd, own, O_CLOEXEC) >= 0;
+}
+
+bool log_open(const char *path, const char **why)
+{
+    bool is_file = path && path[0];
+    int fd = is_file ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0640) : STDERR_FILENO;
+    bool ok = fd >= 0 && log_exchange(fd);
+    if (!ok)
+        *why = strerror(errno);
+    if (is_file && fd >= 0)
+        close(fd);
+    return ok;
+}
+
+void log_close(void)
+{
+    int own = log_fd;
+    log_fd = STDERR_FILENO;
+    if (own != STDERR_FILENO)
+        close(own);
+}
+
+/* ---- the text ---- */
+
+/* Bytes of the well-formed UTF-8 character at `text`, 0 when there is none or it is a control character. */
+static size_t log_character(const uint8_t *text)
+{
+    if (text[0] < 0x80)
+        return text[0] >= 0x20 && text[0] != 0x7f;
+    size_t len = text[0] >= 0xc2 && text[0] < 0xe0   ? 2
+                 : text[0] >= 0xe0 && text[0] < 0xf0 ? 3
+                 : text[0] >= 0xf0 && text[0] < 0xf5 ? 4
+                                                     : 0;
+    for (size_t i = 1; i < len; i++)
+        if ((text[i] & 0xc0) != 0x80) /* also stops at the NUL */
+            return 0;
+    bool is_c1 = len == 2 && text[0] == 0xc2 && text[1] < 0xa0; /* U+0080 to U+009F drive terminals */
+    return is_c1 ? 0 : len;
+}
+
+/* Appends as much of `text` as fits below `max`. Returns the new length; *is_cut when something is missing. */
+static size_t log_escape(char *line, size_t len, size_t max, const char *text, bool *is_cut)
+{
+    for (const uint8_t *at = (const uint8_t *)text; *at;) {
+        char code[5];
+        size_t plain = log_character(at);
+        if (!plain)
+            snprintf(code, sizeof code, "\\x%02x", *at);
+        size_t width = plain ? plain : 4;
+        *is_cut = len + width > max;
+        if (*is_cut)
+            return len;
+        memcpy(line + len, plain ? (const char *)at : code, width);
+        len += width;
+        at += plain ? plain : 1;
+    }
+    return len;
+}
+
+size_t log_format(char line[LOG_LINE_MAX], const struct timespec *now, int pid, enum log_level level, const char *text)
+{
+    static const char cut[] = "...";
+    char stamp[32];
+    struct tm utc;
+    bool is_cut = false;
+    gmtime_r(&now->tv_sec, &utc);
+    strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &utc);
+    int head =
+        snprintf(line, LOG_LINE_MAX, "%s.%03ld UTC [%d] %s ", stamp, now->tv_nsec / 1000000, pid, log_names[level]);
+    size_t len = log_escape(line, (size_t)head, LOG_LINE_MAX - sizeof cut, text, &is_cut);
+    if (is_cut) {
+        memcpy(line + len, cut, sizeof cut - 1);
+        len += sizeof cut - 1;
+    }
+    line[len++] = '\n';
+    return len;
+}
+
+void log_write(enum log_level level, const char *format, ...)
+{
+    char text[LOG_LINE_MAX];
+    char line[LOG_LINE_MAX];
+    struct timespec now;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    clock_gettime(CLOCK_REALTIME, &now);
+    size_t len = log_format(line, &now, (int)getpid(), level, text);
+    /* A full disk or a closed pipe must not stop the proxy: a line that cannot be written is lost. */
+    int saved = errno;
+    while (write(log_fd, line, len) < 0 && errno == EINTR)
+        continue;
+    errno = saved;
+}

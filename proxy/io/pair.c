@@ -77,8 +77,13 @@ static void pair_free(struct pair *pair)
     session_free(pair->session);
     pair_unlist(pair);
     mem_free(pair);
-    atomic_fetch_sub_explicit(env->clients, 1, memory_order_relaxed);
     env->on_change(env);
+}
+
+/* Clients are counted until their session is over: those that only have to read their last message take nobody's place. */
+static _Atomic int *pair_counter(const struct pair *pair)
+{
+    return pair->is_refused ? &pair->env->counts->refused : &pair->env->counts->clients;
 }
 
 static void pair_free_if_gone(struct pair *pair)
@@ -115,6 +120,7 @@ static void pair_close(struct pair *pair)
         upstream_cancel(pair->upstream);
         pair->upstream = NULL;
     }
+    atomic_fetch_sub_explicit(pair_counter(pair), 1, memory_order_relaxed);
     pair->deadline_ms = uv_now(pair->env->loop) + PAIR_LINGER_MS;
     pair_enlist(pair, &pair->env->closing);
     pair_wind_down(pair);
@@ -315,9 +321,18 @@ static void pair_on_event(struct link *link, unsigned events)
 
 /* ---- the life of a pair ---- */
 
+/* Counts one more, if that stays within the bound. */
+static bool pair_count_up(_Atomic int *count, int max)
+{
+    if (atomic_fetch_add_explicit(count, 1, memory_order_relaxed) < max)
+        return true;
+    atomic_fetch_sub_explicit(count, 1, memory_order_relaxed);
+    return false;
+}
+
 static struct pair *pair_new(struct pair_env *env, int fd, const char *peer)
 {
-    uint64_t id = atomic_fetch_add_explicit(env->last_id, 1, memory_order_relaxed) + 1;
+    uint64_t id = atomic_fetch_add_explicit(&env->counts->last_id, 1, memory_order_relaxed) + 1;
     struct pair *pair = mem_zalloc(sizeof *pair);
     struct session *session = pair ? session_new(&env->session, peer, id) : NULL;
     if (!session) {
@@ -337,19 +352,19 @@ static struct pair *pair_new(struct pair_env *env, int fd, const char *peer)
 void pair_accept(struct pair_env *env, int fd, const char *peer)
 {
     const struct conf *conf = env->session.conf;
-    int clients = atomic_fetch_add_explicit(env->clients, 1, memory_order_relaxed) + 1;
-    struct pair *pair = NULL;
-    if (clients > conf->max_client_conn + PAIR_REFUSED_MAX)
+    bool is_counted = pair_count_up(&env->counts->clients, conf->max_client_conn);
+    if (!is_counted && !pair_count_up(&env->counts->refused, PAIR_REFUSED_MAX)) {
+        log_at(LOG_WARNING, "%s: connection dropped: far too many clients (max_client_conn)", peer);
         close(fd);
-    else
-        pair = pair_new(env, fd, peer);
-    if (!pair) {
-        atomic_fetch_sub_explicit(env->clients, 1, memory_order_relaxed);
-        log_at(LOG_WARNING, "%s: connection dropped: %s", peer,
-               clients > conf->max_client_conn ? "too many clients (max_client_conn)" : "out of memory");
         return;
     }
-    pair->is_refused = clients > conf->max_client_conn;
+    struct pair *pair = pair_new(env, fd, peer);
+    if (!pair) {
+        log_at(LOG_WARNING, "%s: connection dropped: out of memory", peer);
+        atomic_fetch_sub_explicit(is_counted ? &env->counts->clients : &env->counts->refused, 1, memory_order_relaxed);
+        return;
+    }
+    pair->is_refused = !is_counted;
     if (conf->client_login_timeout > 0)
         pair->deadline_ms = uv_now(env->loop) + (uint64_t)conf->client_login_timeout * 1000;
     link_tune(fd, conf);

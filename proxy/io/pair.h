@@ -18,6 +18,13 @@
 struct pair;
 struct upstream;
 
+/* What all workers count together. */
+struct pair_counts {
+    _Atomic int clients; /* at most max_client_conn */
+    _Atomic int refused; /* at most PAIR_REFUSED_MAX */
+    _Atomic uint64_t last_id;
+};
+
 struct pair_list {
     struct pair *first;
     size_t count;
@@ -27,9 +34,8 @@ struct pair_list {
 struct pair_env {
     struct session_env session;
     uv_loop_t *loop;
-    uint8_t *buffer;           /* PAIR_BUFFER_BYTES */
-    _Atomic int *clients;      /* over all workers */
-    _Atomic uint64_t *last_id; /* over all workers */
+    uint8_t *buffer; /* PAIR_BUFFER_BYTES */
+    struct pair_counts *counts;
     struct pair_list starting; /* not logged in yet */
     struct pair_list running;
     struct pair_list closing;

@@ -17,6 +17,7 @@
 #include "../admin/conf.h"
 #include "../admin/log.h"
 #include "listener.h"
+#include "pair.h"
 #include "process.h"
 #include "snapshot.h"
 #include "worker.h"
@@ -36,7 +37,7 @@ struct server {
     uv_async_t worker_done;
     struct snapshot *snapshot;
     struct listener_set listeners;
-    struct worker_common common;
+    struct pair_counts counts;
     struct worker **workers;
     int nworkers;
     int started;
@@ -73,7 +74,7 @@ static void server_on_worker_done(uv_async_t *handle)
 static void server_on_deadline(uv_timer_t *timer)
 {
     struct server *server = timer->data;
-    log_at(LOG_WARNING, "%d clients are still busy: ending them", atomic_load(&server->common.clients));
+    log_at(LOG_WARNING, "%d clients are still busy: ending them", atomic_load(&server->counts.clients));
     server_tell(server, WORKER_END);
 }
 
@@ -233,7 +234,7 @@ static bool server_start_workers(struct server *server)
         return false;
     for (; server->nworkers < wanted; server->nworkers++) {
         struct worker **worker = &server->workers[server->nworkers];
-        *worker = worker_new(server->nworkers, server->snapshot, &server->listeners, &server->common, &server->worker_done);
+        *worker = worker_new(server->nworkers, server->snapshot, &server->listeners, &server->counts, &server->worker_done);
         if (!*worker)
             return false;
     }

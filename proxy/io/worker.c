@@ -274,7 +274,7 @@ static int worker_open_loop(struct worker *worker, const struct listener_set *li
     return rc < 0 ? rc : worker_open_acceptors(worker, listeners);
 }
 
-struct worker *worker_new(int index, struct snapshot *snapshot, const struct listener_set *listeners, struct worker_common *common,
+struct worker *worker_new(int index, struct snapshot *snapshot, const struct listener_set *listeners, struct pair_counts *counts,
                           uv_async_t *done)
 {
     struct worker *worker = mem_zalloc(sizeof *worker);
@@ -287,8 +287,7 @@ struct worker *worker_new(int index, struct snapshot *snapshot, const struct lis
     worker->done = done;
     worker->env.loop = &worker->loop;
     worker->env.buffer = worker->buffer;
-    worker->env.clients = &common->clients;
-    worker->env.last_id = &common->last_id;
+    worker->env.counts = counts;
     worker->env.on_change = worker_on_change;
     worker->env.session.now = worker_now;
     worker->env.session.clock = worker;

@@ -5,21 +5,14 @@
 #ifndef WORKER_H
 #define WORKER_H
 
-#include <stdatomic.h>
 #include <uv.h>
 
 #include "../protocol/bytes.h"
 
 struct listener_set;
+struct pair_counts;
 struct snapshot;
-struct stats;
 struct worker;
-
-/* What all workers share. */
-struct worker_common {
-    _Atomic int clients;
-    _Atomic uint64_t last_id;
-};
 
 /* Orders that any thread may give; the later the stronger. */
 enum worker_order {
@@ -28,9 +21,9 @@ enum worker_order {
     WORKER_KILL = 4   /* all connections are closed at once */
 };
 
-/* Makes a worker that accepts from the listeners of `index` and the shared ones. `done` is signalled when its thread is
+/* Makes a worker that accepts from the listeners of `index` and the shared ones, and counts with all others. `done` is signalled when its thread is
  * about to end. NULL after logging the reason. */
-struct worker *worker_new(int index, struct snapshot *snapshot, const struct listener_set *listeners, struct worker_common *common,
+struct worker *worker_new(int index, struct snapshot *snapshot, const struct listener_set *listeners, struct pair_counts *counts,
                           uv_async_t *done) MUST_USE;
 bool worker_start(struct worker *worker) MUST_USE;
 /* Sessions that start from now on are served by this snapshot. */

@@ -56,22 +56,22 @@ static void keyring_text_fini(struct keyring_text *text)
     text->ptr = NULL;
 }
 
-/* PostgreSQL's rule for private keys: ours and for us alone, or root's and at most readable by a group. */
+/* As PostgreSQL treats private keys: for their owner alone, except that root's may be readable by a group. Root takes a
+ * file of any owner, since it may start a proxy that becomes that owner. */
 static bool keyring_check_mode(const char *path, const struct stat *st, struct pgseek_error *error)
 {
-    bool is_ours = st->st_uid == geteuid();
+    mode_t forbidden = st->st_uid == 0 ? S_IWGRP | S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO;
     if (!S_ISREG(st->st_mode)) {
         keyring_fault(error, "key file \"%.150s\" is not a regular file", path);
         return false;
     }
-    if (!is_ours && st->st_uid != 0) {
+    if (st->st_uid != geteuid() && st->st_uid != 0 && geteuid() != 0) {
         keyring_fault(error, "key file \"%.150s\" belongs to another user: chown it to the user that runs pgseek",
                       path);
         return false;
     }
-    mode_t forbidden = is_ours ? S_IRWXG | S_IRWXO : S_IWGRP | S_IXGRP | S_IRWXO;
     if (st->st_mode & forbidden) {
-        keyring_fault(error, "key file \"%.150s\" has mode %04o, others could read its keys: chmod 0600 it", path,
+        keyring_fault(error, "key file \"%.150s\" has mode %04o, others could use its keys: chmod 0600 it", path,
                       (unsigned)(st->st_mode & 07777));
         return false;
     }

@@ -1,7 +1,7 @@
 /* lex.c - the tokens of one SQL text.
  *
  * It turns the scanner's answer into an array and checks the limits; it must not know any grammar. The scanner is flat,
- * so it is safe on any text, and nothing may parse before it has been asked. */
+ * so it cannot overflow a stack, but it can take long: skim.h says first whether the text may be scanned. */
 #include "lex.h"
 
 #include <stdlib.h>
@@ -21,17 +21,12 @@ static bool is_close(int kind)
     return kind == ')' || kind == ']';
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 /* The scanner reports a wrong end for U&'...' and U&"..." (one byte or none). All that is not a token is a blank, so
  * such a token ends behind the last byte before the next one that is no blank. */
 static uint32_t end_of_unicode(const struct lex *lex, const PgQuery__ScanToken *token, const PgQuery__ScanToken *next)
 {
     size_t end = next && next->start > token->start ? (size_t)next->start : lex->len;
-    while (end > (size_t)token->start && is_blank(lex->sql[end - 1]))
+    while (end > (size_t)token->start && skim_is_blank(lex->sql[end - 1]))
         end--;
     return (uint32_t)end;
 }
@@ -97,7 +92,7 @@ out:
 static enum lex_result measure(struct lex *lex)
 {
     uint32_t depth = 0;
-    uint32_t ended = 0;   /* non-empty statements that a semicolon has ended */
+    uint32_t ended = 0;    /* non-empty statements that a semicolon has ended */
     bool is_begun = false; /* the current one is not empty */
     for (size_t i = 0; i < lex->ntokens; i++) {
         struct lex_token *token = &lex->tokens[i];
@@ -117,10 +112,24 @@ static enum lex_result measure(struct lex *lex)
     return LEX_OK;
 }
 
+/* Whether the scanner answers within bounds. Every item of skim.h is one token of the scanner or more. */
+static bool is_scannable(const char *sql, size_t len)
+{
+    if (len > LEX_MAX_BYTES)
+        return false;
+    struct skim skim = skim_init(sql, len);
+    struct skim_item item;
+    size_t items = 0;
+    while (skim_next(&skim, &item) > SKIM_BROKEN)
+        if (++items > PGSEEK_MAX_TOKENS || skim.work > LEX_MAX_WORK)
+            return false;
+    return skim.work <= LEX_MAX_WORK;
+}
+
 enum lex_result lex_init(struct lex *lex, const char *sql, size_t len)
 {
     *lex = (struct lex){0};
-    if (len > LEX_MAX_BYTES)
+    if (!is_scannable(sql, len))
         return LEX_TOO_LARGE;
     if (len && memchr(sql, '\0', len))
         return LEX_SYNTAX;
@@ -166,11 +175,6 @@ bool lex_is(const struct lex *lex, size_t i, int kind)
     return i < lex->ntokens && lex->tokens[i].kind == kind;
 }
 
-static char fold(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 bool lex_is_word(const struct lex *lex, size_t i, const char *word)
 {
     if (i >= lex->ntokens)
@@ -178,13 +182,7 @@ bool lex_is_word(const struct lex *lex, size_t i, const char *word)
     const struct lex_token *token = &lex->tokens[i];
     if (!token->is_keyword && token->kind != PG_QUERY__TOKEN__IDENT)
         return false;
-    size_t len = token->end - token->start;
-    if (len != strlen(word))
-        return false;
-    for (size_t at = 0; at < len; at++)
-        if (fold(lex->sql[token->start + at]) != word[at])
-            return false;
-    return true;
+    return skim_same(lex->sql + token->start, token->end - token->start, word);
 }
 
 bool lex_is_name(const struct lex *lex, size_t i)
@@ -193,45 +191,15 @@ bool lex_is_name(const struct lex *lex, size_t i)
                                 lex->tokens[i].kind == PG_QUERY__TOKEN__UIDENT);
 }
 
-/* The server cuts long names at a character's border; in UTF-8 that is before a byte that starts one. */
-static size_t cut_length(const char *name, size_t len)
-{
-    if (len <= LEX_NAME_BYTES)
-        return len;
-    len = LEX_NAME_BYTES;
-    while (len > 0 && ((unsigned char)name[len] & 0xC0) == 0x80)
-        len--;
-    return len;
-}
-
-/* Copies a quoted identifier without its quotes, one of each doubled pair; writes at most cap bytes. */
-static size_t unquote(const char *from, const char *end, char *to, size_t cap)
-{
-    size_t len = 0;
-    for (const char *at = from + 1; at < end - 1 && len < cap; at++) {
-        to[len++] = *at;
-        if (*at == '"')
-            at++;
-    }
-    return len;
-}
-
 bool lex_name(const struct lex *lex, size_t i, char name[LEX_NAME_BYTES + 1])
 {
     name[0] = '\0';
-    if (!lex_is_name(lex, i) || lex->tokens[i].kind == PG_QUERY__TOKEN__UIDENT)
+    if (!lex_is_name(lex, i))
         return false;
-    const char *from = lex->sql + lex->tokens[i].start;
-    const char *end = lex->sql + lex->tokens[i].end;
-    char whole[LEX_NAME_BYTES + 8]; /* enough to see where a character ends that the cut would split */
-    size_t len = 0;
-    if (*from == '"')
-        len = unquote(from, end, whole, sizeof whole);
-    else
-        for (; from < end && len < sizeof whole; from++)
-            whole[len++] = fold(*from);
-    len = cut_length(whole, len);
-    memcpy(name, whole, len);
-    name[len] = '\0';
-    return len > 0;
+    const char *start = lex->sql + lex->tokens[i].start;
+    bool is_quoted = *start == '"' || lex->tokens[i].kind == PG_QUERY__TOKEN__UIDENT;
+    return skim_name(&(struct skim_item){.kind = is_quoted ? SKIM_NAME : SKIM_WORD,
+                                         .start = start,
+                                         .end = lex->sql + lex->tokens[i].end},
+                     name);
 }

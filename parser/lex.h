@@ -6,13 +6,16 @@
 #define PARSER_LEX_H
 
 #include "pgseek.h"
+#include "skim.h"
 
 #include <pg_query/pg_query.pb-c.h>
 
 /* A longer text is not scanned at all. */
 #define LEX_MAX_BYTES ((size_t)1024 * 1024)
-/* What an identifier is cut to, as the server cuts it. */
-#define LEX_NAME_BYTES 63
+/* What the scanner may spend on runs of operator characters, in steps: its rules look at a whole run again for every
+ * token in it, and 20,000 plus signs took 2.4 seconds. */
+#define LEX_MAX_WORK ((uint64_t)1024 * 1024)
+#define LEX_NAME_BYTES SKIM_NAME_BYTES
 
 enum lex_result {
     LEX_OK,

@@ -390,7 +390,8 @@ struct pgseek_shape {
     size_t len;
     struct pgseek_slot *slots;
     size_t nslots;
-    size_t nkeys;       /* hidden columns: the last nkeys of a row, one per key, to be asked for in binary */
+    size_t nhidden;     /* the last nhidden columns of a row are ours and are to be stripped ... */
+    size_t nkeys;       /* ... the first nkeys of them are the keys, to be asked for in binary; what follows is of no use */
     bool own_describe;  /* RowDescription would differ: describe the original instead (UNION) */
 };
 

@@ -1,0 +1,181 @@
+/* guard.c - the statement that runs between a page's Bind and its Execute, and fails when the plan no longer holds.
+ *
+ * It knows what the plan has relied on and must not know when it is sent. Three errors tell apart what is wrong:
+ * 22012 the catalog, names, user or encoding; 2201F the filter's values; 2201E the scope. Every name and operator is
+ * qualified, and no branch that fails is a constant that the planner could compute too early. */
+#include "plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { OID_ACLITEM = 1033, OID_FIRST_USER = 16384 };
+
+/* A row has at most 1,664 columns, so long lists of values are hashed in several rows. */
+#define ROW_VALUES 1000
+
+static size_t guard_param(const struct pgseek_plan *plan, enum pgseek_guard_param param)
+{
+    return plan->nparams + (size_t)param + 1;
+}
+
+/* A literal under standard_conforming_strings = on, which pgseek requires. */
+static void put_literal(struct text *text, const char *value)
+{
+    text_putc(text, '\'');
+    for (const char *at = value; *at; at++) {
+        if (*at == '\'')
+            text_putc(text, '\'');
+        text_putc(text, *at);
+    }
+    text_putc(text, '\'');
+}
+
+/* ---- the catalog, names, user and encoding ---- */
+
+static bool has_text_key(const struct pgseek_plan *plan)
+{
+    for (size_t i = 0; i < plan->nkeys; i++)
+        if (plan->keys[i].is.is_text)
+            return true;
+    return false;
+}
+
+static void put_context(struct text *text, const struct pgseek_plan *plan)
+{
+    text_format(text, "pg_catalog.current_setting('search_path') OPERATOR(pg_catalog.=) $%zu::pg_catalog.text",
+                guard_param(plan, PGSEEK_GUARD_SEARCH_PATH));
+    text_format(text, " AND CURRENT_USER::pg_catalog.text OPERATOR(pg_catalog.=) $%zu::pg_catalog.text",
+                guard_param(plan, PGSEEK_GUARD_USER));
+    if (has_text_key(plan))
+        text_format(text,
+                    " AND pg_catalog.current_setting('client_encoding') OPERATOR(pg_catalog.=) $%zu::pg_catalog.text",
+                    guard_param(plan, PGSEEK_GUARD_ENCODING));
+}
+
+static void put_relation(struct text *text, const struct plan_relation *relation)
+{
+    if (!relation->oid)
+        return;
+    text_puts(text, " AND pg_catalog.to_regclass(");
+    put_literal(text, relation->written);
+    text_format(text, ")::pg_catalog.oid OPERATOR(pg_catalog.=) %u::pg_catalog.oid", relation->oid);
+    if (relation->must_be_childless)
+        text_format(text,
+                    " AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h"
+                    " WHERE h.inhparent OPERATOR(pg_catalog.=) %u::pg_catalog.oid)",
+                    relation->oid);
+}
+
+static void put_index(struct text *text, const struct plan_index *index)
+{
+    text_format(text,
+                " AND EXISTS (SELECT FROM pg_catalog.pg_index i"
+                " WHERE i.indexrelid OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
+                " AND i.indrelid OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
+                " AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL"
+                " AND pg_catalog.array_to_string((i.indkey::pg_catalog.int2[])"
+                "[0:i.indnkeyatts OPERATOR(pg_catalog.-) 1], ' ') OPERATOR(pg_catalog.=) ",
+                index->oid, index->relation_oid);
+    put_literal(text, index->attnums);
+    text_putc(text, ')');
+}
+
+/* On PostgreSQL 18 attnotnull is true for a NOT NULL that was never validated. */
+static void put_not_null(struct text *text, const struct plan_column *column)
+{
+    text_format(text,
+                " AND a.attnotnull AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k"
+                " WHERE k.conrelid OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
+                " AND k.contype OPERATOR(pg_catalog.=) 'n' AND NOT k.convalidated"
+                " AND k.conkey OPERATOR(pg_catalog.=) ARRAY[%d::pg_catalog.int2])",
+                column->relation_oid, column->attnum);
+}
+
+static void put_column(struct text *text, const struct plan_column *column)
+{
+    text_format(text,
+                " AND EXISTS (SELECT FROM pg_catalog.pg_attribute a"
+                " WHERE a.attrelid OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
+                " AND a.attnum OPERATOR(pg_catalog.=) %d::pg_catalog.int2"
+                " AND a.atttypid OPERATOR(pg_catalog.=) %u::pg_catalog.oid",
+                column->relation_oid, column->attnum, column->type_oid);
+    if (column->must_be_not_null)
+        put_not_null(text, column);
+    text_putc(text, ')');
+}
+
+static void put_facts(struct text *text, const struct pgseek_plan *plan)
+{
+    text_puts(text, "1 OPERATOR(pg_catalog./) CASE WHEN ");
+    put_context(text, plan);
+    for (size_t i = 0; i < plan->nrelations; i++)
+        put_relation(text, &plan->relations[i]);
+    for (size_t i = 0; i < plan->nindexes; i++)
+        put_index(text, &plan->indexes[i]);
+    for (size_t i = 0; i < plan->ncolumns; i++)
+        put_column(text, &plan->columns[i]);
+    text_puts(text, " THEN 1 ELSE 0 END");
+}
+
+/* ---- digests ---- */
+
+/* Built-in types have a binary form that tells values apart; of other types the text form is taken. */
+static void put_filter_value(struct text *text, const struct pgseek_plan *plan, size_t i)
+{
+    size_t number = (size_t)plan->filter_params[i];
+    uint32_t oid = number <= plan->nparams ? plan->param_oids[number - 1] : 0;
+
+    text_format(text, "%s$%zu", i % ROW_VALUES ? ", " : "", number);
+    if (oid >= OID_FIRST_USER || oid == OID_ACLITEM)
+        text_puts(text, "::pg_catalog.text");
+}
+
+static void put_filter(struct text *text, const struct pgseek_plan *plan)
+{
+    text_puts(text, "pg_catalog.sha256(");
+    for (size_t i = 0; i < plan->nfilter_params; i++) {
+        if (i % ROW_VALUES == 0)
+            text_format(text, "%spg_catalog.record_send(ROW(", i ? ")) OPERATOR(pg_catalog.||) " : "");
+        put_filter_value(text, plan, i);
+    }
+    text_puts(text, plan->nfilter_params ? ")))" : "''::pg_catalog.bytea)");
+}
+
+/* An unset setting of a user's own is NULL, and empty after it was set once: both are one scope. */
+static void put_scope(struct text *text, const char *const *scope, size_t nscope)
+{
+    text_puts(text, "pg_catalog.sha256(");
+    for (size_t i = 0; i < nscope; i++) {
+        text_puts(text, i ? ", COALESCE(pg_catalog.current_setting(" :
+                            "pg_catalog.record_send(ROW(COALESCE(pg_catalog.current_setting(");
+        put_literal(text, scope[i]);
+        text_puts(text, ", true), '')");
+    }
+    text_puts(text, nscope ? ")))" : "''::pg_catalog.bytea)");
+}
+
+/* The digest, unless it is not the expected one: then `function` of a value it cannot take. */
+static void put_digest(struct text *text, const char *digest, size_t param, const char *function, const char *bad)
+{
+    text_format(text,
+                ", CASE WHEN pg_catalog.%s(CASE WHEN $%zu::pg_catalog.bytea IS NULL"
+                " OR d.%s OPERATOR(pg_catalog.=) $%zu::pg_catalog.bytea"
+                " THEN 1::pg_catalog.float8 ELSE (%s)::pg_catalog.float8 END) IS NOT NULL THEN d.%s END",
+                function, param, digest, param, bad, digest);
+}
+
+char *pgseek_guard_new(const struct pgseek_plan *plan, const char *const *scope, size_t nscope)
+{
+    struct text text = {0};
+
+    text_puts(&text, "SELECT ");
+    put_facts(&text, plan);
+    put_digest(&text, "filter", guard_param(plan, PGSEEK_GUARD_FILTER), "sqrt", "-1");
+    put_digest(&text, "scope", guard_param(plan, PGSEEK_GUARD_SCOPE), "ln", "0");
+    text_puts(&text, " FROM (SELECT ");
+    put_filter(&text, plan);
+    text_puts(&text, " AS filter, ");
+    put_scope(&text, scope, nscope);
+    text_puts(&text, " AS scope) d");
+    return text_take(&text);
+}

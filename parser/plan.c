@@ -1,0 +1,442 @@
+/* plan.c - everything about one page that does not depend on a cursor: keys, cuts, contract, what the guard watches.
+ *
+ * See plan.h. Made from a query and the facts; both may be freed afterwards. */
+#include "plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_PARAMS 65535
+#define MAX_COLUMNS 1664
+/* Parameters of ours beside the keys: in a shape the numbers of rows, in the guard what it expects. */
+#define MORE_PARAMS 8
+
+/* ---- checks that need facts ---- */
+
+/* Functions that are called for each fetched row: one too many would be called for the look-ahead row. */
+static enum pgseek_reason check_functions(const struct pgseek_query *query, const struct pgseek_facts *facts)
+{
+    for (size_t i = 0; i < query->nfunctions; i++) {
+        const struct query_function *function = &query->functions[i];
+        const struct facts_function *fact = facts_function(facts, function->name);
+
+        if (!function->in_output)
+            continue;
+        if (!fact)
+            return PGSEEK_REASON_UNKNOWN_FUNCTION;
+        if (function->at_level && fact->is_aggregate)
+            return PGSEEK_REASON_GROUP_BY;
+        if (function->at_level && fact->returns_set)
+            return PGSEEK_REASON_SRF_KEY;
+        if (fact->volatility == 'v')
+            return PGSEEK_REASON_VOLATILE;
+    }
+    return PGSEEK_REASON_NONE;
+}
+
+static bool is_reserved(const char *name)
+{
+    return name && !strncmp(name, "pgseek_", strlen("pgseek_"));
+}
+
+static enum tree_step stop_at_reserved(ProtobufCMessage *message, void *context)
+{
+    (void)context;
+    if (tree_is(message, &pg_query__a__const__descriptor))
+        return TREE_OVER;
+    if (tree_is(message, &pg_query__string__descriptor))
+        return is_reserved(((PgQuery__String *)message)->sval) ? TREE_STOP : TREE_DEEPER;
+    if (tree_is(message, &pg_query__res_target__descriptor))
+        return is_reserved(((PgQuery__ResTarget *)message)->name) ? TREE_STOP : TREE_DEEPER;
+    return TREE_DEEPER;
+}
+
+static enum pgseek_reason check_names(const struct pgseek_query *query, const struct pgseek_facts *facts)
+{
+    if (!tree_walk(&query->parsed->base, stop_at_reserved, NULL))
+        return PGSEEK_REASON_RESERVED_NAME;
+    for (size_t i = 0; i < facts->ncolumns; i++)
+        if (is_reserved(facts->columns[i].name))
+            return PGSEEK_REASON_RESERVED_NAME;
+    return PGSEEK_REASON_NONE;
+}
+
+static enum pgseek_reason check_numbers(const struct pgseek_query *query, const struct pgseek_facts *facts)
+{
+    bool has_operator = query->limit.has_operator || query->offset.has_operator;
+
+    return has_operator && facts->has_foreign_operators ? PGSEEK_REASON_LIMIT_EXPRESSION : PGSEEK_REASON_NONE;
+}
+
+/* ---- already keyset ---- */
+
+static bool is_inequality(const PgQuery__Node *node)
+{
+    if (node->node_case != PG_QUERY__NODE__NODE_A_EXPR || node->a_expr->kind != PG_QUERY__A__EXPR__KIND__AEXPR_OP)
+        return false;
+    const char *name = tree_builtin_name(node->a_expr->name, node->a_expr->n_name);
+    return name && (!strcmp(name, "<") || !strcmp(name, ">") || !strcmp(name, "<=") || !strcmp(name, ">="));
+}
+
+static bool is_first_key(const struct order *order, const struct scope *scope, const PgQuery__Node *node)
+{
+    const PgQuery__ColumnRef *column = tree_column(node);
+    struct scope_column found;
+
+    return column && scope_find(scope, column, &found) == SCOPE_FOUND &&
+           scope_same(found, order->keys[0].column);
+}
+
+/* (k1, ...) < (...): a row comparison that starts with the first key. */
+static bool is_row_seek(const struct order *order, const struct scope *scope, const PgQuery__Node *node)
+{
+    const PgQuery__Node *side = node;
+
+    if (!is_inequality(node))
+        return false;
+    for (int left = 0; left < 2; left++) {
+        side = left ? node->a_expr->lexpr : node->a_expr->rexpr;
+        if (side && side->node_case == PG_QUERY__NODE__NODE_ROW_EXPR && side->row_expr->n_args > 1 &&
+            is_first_key(order, scope, side->row_expr->args[0]))
+            return true;
+    }
+    return false;
+}
+
+/* k1 >= (SELECT ...): the boundary row looked up by its id. */
+static bool is_lookup_seek(const struct order *order, const struct scope *scope, const PgQuery__Node *node)
+{
+    return is_inequality(node) && is_first_key(order, scope, node->a_expr->lexpr) && node->a_expr->rexpr &&
+           node->a_expr->rexpr->node_case == PG_QUERY__NODE__NODE_SUB_LINK;
+}
+
+static bool compares_first_key(const struct order *order, const struct scope *scope, const PgQuery__Node *node)
+{
+    return is_inequality(node) && (is_first_key(order, scope, node->a_expr->lexpr) ||
+                                   is_first_key(order, scope, node->a_expr->rexpr));
+}
+
+/* k1 < x OR (k1 = x AND k2 < y): an arm that compares the first key, and another that has AND. */
+static bool is_prefix_seek(const struct order *order, const struct scope *scope, const PgQuery__Node *node)
+{
+    bool has_first = false;
+    bool has_and = false;
+
+    if (node->node_case != PG_QUERY__NODE__NODE_BOOL_EXPR ||
+        node->bool_expr->boolop != PG_QUERY__BOOL_EXPR_TYPE__OR_EXPR)
+        return false;
+    for (size_t i = 0; i < node->bool_expr->n_args; i++) {
+        const PgQuery__Node *arm = node->bool_expr->args[i];
+
+        has_first |= compares_first_key(order, scope, arm);
+        has_and |= arm->node_case == PG_QUERY__NODE__NODE_BOOL_EXPR &&
+                   arm->bool_expr->boolop == PG_QUERY__BOOL_EXPR_TYPE__AND_EXPR;
+    }
+    return has_first && has_and;
+}
+
+static enum pgseek_reason check_keyset(const struct order *order, const struct scope *scope)
+{
+    for (size_t i = 0; i < scope->nconjuncts; i++)
+        if (is_row_seek(order, scope, scope->conjuncts[i]) || is_lookup_seek(order, scope, scope->conjuncts[i]) ||
+            is_prefix_seek(order, scope, scope->conjuncts[i]))
+            return PGSEEK_REASON_ALREADY_KEYSET;
+    return PGSEEK_REASON_NONE;
+}
+
+/* ---- keys ---- */
+
+static const char *column_text(struct pgseek_plan *plan, const struct scope *scope, struct scope_column column)
+{
+    const struct scope_relation *relation = &scope->relations[column.relation];
+    struct text text = {0};
+
+    text_put_ident(&text, relation->qualifier);
+    text_putc(&text, '.');
+    text_put_ident(&text, relation->names[column.column]);
+    char *copy = text.failed ? NULL : arena_strdup(&plan->arena, text.ptr);
+    text_fini(&text);
+    return copy;
+}
+
+/* Types whose binary form is the same under every client_encoding. */
+static bool is_encoding_free(const struct facts_column *facts)
+{
+    static const uint32_t oids[] = {16,   17,   18,   20,   21,   23,   26,   27,   28,   29,   650,  700,  701, 774,
+                                    790,  829,  869,  1082, 1083, 1114, 1184, 1186, 1266, 1560, 1562, 1700, 2950,
+                                    3220, 3904, 3906, 3908, 3910, 3912, 3926, 5069};
+
+    for (size_t i = 0; i < sizeof oids / sizeof *oids; i++)
+        if (facts->base_oid == oids[i])
+            return true;
+    return false;
+}
+
+static bool make_key(struct pgseek_plan *plan, const struct scope *scope, const struct order *order, size_t i)
+{
+    const struct order_key *from = &order->keys[i];
+    const struct facts_column *facts = scope_facts(scope, from->column);
+    struct plan_key *key = &plan->keys[i];
+
+    key->relation = from->column.relation;
+    key->is = (struct pgseek_key){
+        .type_oid = facts->base_oid,
+        .type_name = arena_strdup(&plan->arena, facts->type_name),
+        .descending = from->descending,
+        .nulls_first = from->descending, /* NOT NULL: the placement that the direction has by itself */
+        .nullable = false,
+        .is_text = !is_encoding_free(facts),
+        .expr = column_text(plan, scope, from->column),
+        .identity = arena_format(&plan->arena, "%s|%s", facts->collation, facts->labels),
+    };
+    for (size_t s = 0; s < FACTS_OPERATORS; s++)
+        key->operators[s] = (struct facts_operator){.schema = arena_strdup(&plan->arena, facts->operator[s].schema),
+                                                    .name = arena_strdup(&plan->arena, facts->operator[s].name)};
+    return !plan->arena.failed;
+}
+
+static bool make_keys(struct pgseek_plan *plan, const struct scope *scope, const struct order *order)
+{
+    plan->nkeys = order->nkeys;
+    plan->keys = arena_array(&plan->arena, order->nkeys, sizeof *plan->keys);
+    if (!plan->keys)
+        return false;
+    for (size_t i = 0; i < order->nkeys; i++)
+        if (!make_key(plan, scope, order, i))
+            return false;
+    plan->is_partitioned = scope->relations[order->keys[0].column.relation].facts->kind == 'p';
+    return true;
+}
+
+static bool make_summary(struct pgseek_plan *plan, const struct order *order)
+{
+    struct text text = {0};
+
+    for (size_t i = 0; i < plan->nkeys; i++)
+        text_format(&text, "%s%s%s", i ? ", " : "", plan->keys[i].is.expr, plan->keys[i].is.descending ? " DESC" : "");
+    if (*order->tie_breaker)
+        text_format(&text, " (tie-breaker: %s)", order->tie_breaker);
+    plan->summary = text.failed ? NULL : arena_strdup(&plan->arena, text.ptr);
+    text_fini(&text);
+    return plan->summary != NULL;
+}
+
+/* ---- what the guard watches ---- */
+
+static const char *written_name(struct pgseek_plan *plan, const struct query_relation *relation)
+{
+    struct text text = {0};
+
+    if (relation->schema) {
+        text_put_ident(&text, relation->schema);
+        text_putc(&text, '.');
+    }
+    text_put_ident(&text, relation->name);
+    char *copy = text.failed ? NULL : arena_strdup(&plan->arena, text.ptr);
+    text_fini(&text);
+    return copy;
+}
+
+static bool is_in_from(const struct scope *scope, size_t ord)
+{
+    for (size_t i = 0; i < scope->nrelations; i++)
+        if (scope->relations[i].facts->ord == ord)
+            return true;
+    return false;
+}
+
+static bool watch_relations(struct pgseek_plan *plan, const struct pgseek_query *query, const struct scope *scope)
+{
+    plan->relations = arena_array(&plan->arena, query->nrelations, sizeof *plan->relations);
+    for (size_t i = 0; plan->relations && i < query->nrelations; i++) {
+        const struct facts_relation *facts = facts_relation(scope->facts, i + 1);
+        struct plan_relation *relation = &plan->relations[plan->nrelations++];
+
+        relation->written = written_name(plan, &query->relations[i]);
+        if (!facts)
+            continue;
+        relation->resolved_schema = arena_strdup(&plan->arena, facts->schema);
+        relation->resolved_name = arena_strdup(&plan->arena, facts->name);
+        relation->oid = facts->oid;
+        relation->must_be_childless = facts->kind == 'r' && is_in_from(scope, i + 1);
+    }
+    return !plan->arena.failed;
+}
+
+static void watch_column(struct pgseek_plan *plan, const struct proof *proof, struct scope_column column)
+{
+    const struct facts_column *facts = scope_facts(proof->scope, column);
+    uint32_t oid = proof->scope->relations[column.relation].facts->oid;
+    bool by_statement = proof->by_statement[proof->base[column.relation] + column.column];
+
+    for (size_t i = 0; i < plan->ncolumns; i++)
+        if (plan->columns[i].relation_oid == oid && plan->columns[i].attnum == facts->attnum) {
+            plan->columns[i].must_be_not_null |= facts->not_null && !by_statement;
+            return;
+        }
+    plan->columns[plan->ncolumns++] = (struct plan_column){
+        .relation_oid = oid,
+        .attnum = facts->attnum,
+        .type_oid = facts->type_oid,
+        .must_be_not_null = facts->not_null && !by_statement,
+    };
+}
+
+static void watch_index(struct pgseek_plan *plan, const struct proof *proof, size_t relation)
+{
+    const struct facts_unique *unique = proof->used[relation];
+
+    plan->indexes[plan->nindexes++] = (struct plan_index){
+        .oid = unique->index_oid,
+        .relation_oid = proof->scope->relations[relation].facts->oid,
+        .attnums = arena_strdup(&plan->arena, unique->attnums_text),
+    };
+    for (size_t i = 0; i < unique->nattnums; i++) {
+        struct scope_column column;
+
+        if (proof_column(proof->scope, relation, unique->attnums[i], &column))
+            watch_column(plan, proof, column);
+    }
+}
+
+static size_t watched_columns_room(const struct order *order)
+{
+    size_t room = order->nkeys;
+
+    for (size_t r = 0; r < order->proof.scope->nrelations; r++)
+        room += order->proof.used[r] ? order->proof.used[r]->nattnums : 0;
+    return room;
+}
+
+static bool watch_proof(struct pgseek_plan *plan, const struct scope *scope, const struct order *order)
+{
+    plan->indexes = arena_array(&plan->arena, scope->nrelations, sizeof *plan->indexes);
+    plan->columns = arena_array(&plan->arena, watched_columns_room(order), sizeof *plan->columns);
+    if (!plan->indexes || !plan->columns)
+        return false;
+    for (size_t i = 0; i < order->nkeys; i++)
+        watch_column(plan, &order->proof, order->keys[i].column);
+    for (size_t r = 0; r < scope->nrelations && !order->is_trusted; r++)
+        watch_index(plan, &order->proof, r);
+    return !plan->arena.failed;
+}
+
+/* ---- making ---- */
+
+static bool copy_bytes(struct pgseek_plan *plan, const struct query_bytes *from, struct query_bytes *to)
+{
+    to->ptr = arena_alloc(&plan->arena, from->len + 1);
+    to->len = from->len;
+    if (to->ptr && from->len)
+        memcpy(to->ptr, from->ptr, from->len);
+    return to->ptr != NULL;
+}
+
+static bool copy_query(struct pgseek_plan *plan, const struct pgseek_query *query,
+                       const struct pgseek_description *description)
+{
+    plan->len = query->lex.len;
+    plan->sql = arena_strndup(&plan->arena, query->lex.sql, query->lex.len);
+    plan->cut = query->cut;
+    plan->has_targets = query->level->n_target_list > 0;
+    plan->is_locking = query->level->n_locking_clause > 0;
+    plan->limit_kind = query->limit.kind;
+    if (query->limit.kind == PGSEEK_NUMBER_LITERAL)
+        (void)number_value(&query->limit, NULL, 0, &plan->limit);
+    plan->nparams = description ? description->nparams : (size_t)query->param_count;
+    plan->param_oids = arena_array(&plan->arena, plan->nparams, sizeof *plan->param_oids);
+    for (size_t i = 0; plan->param_oids && description && i < plan->nparams; i++)
+        plan->param_oids[i] = description->param_oids[i];
+    return !plan->arena.failed && copy_bytes(plan, &query->core, &plan->core);
+}
+
+static enum pgseek_reason check_sizes(const struct pgseek_plan *plan, const struct pgseek_description *description)
+{
+    if (plan->nparams + plan->nkeys + MORE_PARAMS > MAX_PARAMS)
+        return PGSEEK_REASON_PARAMS_TOO_MANY;
+    if (description && description->ncolumns + plan->nkeys + 1 > MAX_COLUMNS)
+        return PGSEEK_REASON_COLUMNS_TOO_MANY;
+    return PGSEEK_REASON_NONE;
+}
+
+/* The checks, in the order in which a reader would name them; scratch is the memory of scope and proof. */
+static enum pgseek_reason understand(const struct pgseek_query *query, const struct pgseek_facts *facts,
+                                     const struct pgseek_description *description, const char *key_option,
+                                     struct scope *scope, struct order *order, struct arena *scratch)
+{
+    enum pgseek_reason reason = scope_make(scope, scratch, query, facts);
+
+    if (reason == PGSEEK_REASON_NONE)
+        reason = check_functions(query, facts);
+    if (reason == PGSEEK_REASON_NONE)
+        reason = check_names(query, facts);
+    if (reason == PGSEEK_REASON_NONE)
+        reason = check_numbers(query, facts);
+    if (reason == PGSEEK_REASON_NONE)
+        reason = order_make(order, query, scope, description, key_option);
+    if (reason == PGSEEK_REASON_NONE)
+        reason = check_keyset(order, scope);
+    return scratch->failed ? PGSEEK_REASON_NOMEM : reason;
+}
+
+static enum pgseek_reason fill(struct pgseek_plan *plan, const struct pgseek_query *query, const struct scope *scope,
+                               const struct order *order, const struct pgseek_description *description)
+{
+    bool made = copy_query(plan, query, description) && make_keys(plan, scope, order) &&
+                make_summary(plan, order) && watch_relations(plan, query, scope) &&
+                watch_proof(plan, scope, order) && plan_make_contract(plan, query);
+
+    return made ? check_sizes(plan, description) : PGSEEK_REASON_NOMEM;
+}
+
+struct pgseek_plan *pgseek_plan_new(const struct pgseek_query *query, const struct pgseek_facts *facts,
+                                    const struct pgseek_description *description, const char *key_option,
+                                    enum pgseek_reason *reason)
+{
+    struct pgseek_plan *plan = calloc(1, sizeof *plan);
+    struct arena scratch = {0};
+    struct scope scope;
+    struct order order;
+
+    *reason = PGSEEK_REASON_NOMEM;
+    if (!plan)
+        return NULL;
+    *reason = understand(query, facts, description, key_option, &scope, &order, &scratch);
+    if (*reason == PGSEEK_REASON_NONE)
+        *reason = fill(plan, query, &scope, &order, description);
+    arena_fini(&scratch);
+    if (*reason == PGSEEK_REASON_NONE)
+        return plan;
+    pgseek_plan_free(plan);
+    return NULL;
+}
+
+void pgseek_plan_free(struct pgseek_plan *plan)
+{
+    if (!plan)
+        return;
+    arena_fini(&plan->arena);
+    free(plan);
+}
+
+/* ---- questions ---- */
+
+size_t pgseek_plan_key_count(const struct pgseek_plan *plan)
+{
+    return plan->nkeys;
+}
+
+const struct pgseek_key *pgseek_plan_key(const struct pgseek_plan *plan, size_t i)
+{
+    return &plan->keys[i].is;
+}
+
+bool pgseek_plan_is_locking(const struct pgseek_plan *plan)
+{
+    return plan->is_locking;
+}
+
+const char *pgseek_plan_summary(const struct pgseek_plan *plan)
+{
+    return plan->summary;
+}

@@ -1,0 +1,75 @@
+/* plan.h - everything about one page that does not depend on a cursor: keys, cuts, contract, what the guard watches.
+ *
+ * It holds copies only, so that it outlives the query and the facts it was made from; it must not know any values. */
+#ifndef PARSER_PLAN_H
+#define PARSER_PLAN_H
+
+#include "cut.h"
+#include "order.h"
+#include "predicate.h"
+
+/* What the hidden columns are called; a statement that uses such names itself is not rewritten. */
+#define PLAN_KEY_NAME "pgseek_k"
+#define PLAN_ROW_NAME "pgseek_r"
+
+struct plan_key {
+    struct pgseek_key is;
+    struct facts_operator operators[FACTS_OPERATORS];
+    size_t relation; /* of the level's FROM */
+};
+
+/* A relation whose name must still mean the same. */
+struct plan_relation {
+    const char *written; /* quoted, schema in front if one was written */
+    const char *resolved_schema;
+    const char *resolved_name;
+    uint32_t oid;            /* 0: there was no such relation (a CTE's name) */
+    bool must_be_childless;
+};
+
+/* A unique index that the proof used. */
+struct plan_index {
+    uint32_t oid;
+    uint32_t relation_oid;
+    const char *attnums;
+};
+
+/* A column that must still be of that type, and NOT NULL. */
+struct plan_column {
+    uint32_t relation_oid;
+    int attnum;
+    uint32_t type_oid;
+    bool must_be_not_null;
+};
+
+struct pgseek_plan {
+    struct arena arena;
+    const char *sql;
+    size_t len;
+    struct cut cut;
+    bool has_targets; /* the select list is not empty */
+    struct query_bytes core;
+    struct query_bytes contract;
+    int *filter_params;
+    size_t nfilter_params;
+    struct plan_key *keys;
+    size_t nkeys;
+    bool is_partitioned; /* the first key's table is */
+    bool is_locking;
+    enum pgseek_number_kind limit_kind;
+    int64_t limit; /* of a literal one */
+    uint32_t *param_oids;
+    size_t nparams;
+    struct plan_relation *relations;
+    size_t nrelations;
+    struct plan_index *indexes;
+    size_t nindexes;
+    struct plan_column *columns;
+    size_t ncolumns;
+    const char *summary;
+};
+
+/* contract.c: the bytes that a cursor is bound to. False when out of memory. */
+bool plan_make_contract(struct pgseek_plan *plan, const struct pgseek_query *query) PGSEEK_MUST_USE;
+
+#endif

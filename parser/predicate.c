@@ -1,0 +1,207 @@
+/* predicate.c - the condition for "after this row", written as SQL.
+ *
+ * See predicate.h. Keys fall into runs: neighbours of one direction, one operator and one relation, with values that
+ * are not NULL. From the right, each run gives one branch, and each nullable key that sorts its NULLs last one more;
+ * branches are disjoint. One branch is the whole condition; several are bounded from below by the leading run. */
+#include "predicate.h"
+
+#include <string.h>
+
+void predicate_reverse(struct predicate_key *keys, size_t nkeys)
+{
+    for (size_t i = 0; i < nkeys; i++) {
+        keys[i].descending = !keys[i].descending;
+        keys[i].nulls_first = !keys[i].nulls_first;
+    }
+}
+
+/* ---- words ---- */
+
+static const struct facts_operator *after_operator(const struct predicate_key *key)
+{
+    return &key->operators[key->descending ? FACTS_LESS : FACTS_GREATER];
+}
+
+static const struct facts_operator *bound_operator(const struct predicate_key *key)
+{
+    return &key->operators[key->descending ? FACTS_LESS_EQUAL : FACTS_GREATER_EQUAL];
+}
+
+static bool same_operator(const struct facts_operator *a, const struct facts_operator *b)
+{
+    return !strcmp(a->name, b->name) && !strcmp(a->schema, b->schema);
+}
+
+static void put_operator(struct text *out, const struct facts_operator *operator)
+{
+    text_puts(out, " OPERATOR(");
+    if (!strcmp(operator->schema, "pg_catalog"))
+        text_puts(out, operator->schema);
+    else
+        text_put_ident(out, operator->schema);
+    text_format(out, ".%s) ", operator->name);
+}
+
+/* Keys from first to last, one bare or several as a row, against their values. */
+static void put_comparison(struct text *out, const struct predicate_key *keys, size_t first, size_t last,
+                           const struct facts_operator *operator)
+{
+    const char *open = first < last ? "(" : "";
+    const char *close = first < last ? ")" : "";
+
+    text_puts(out, open);
+    for (size_t i = first; i <= last; i++)
+        text_format(out, "%s%s", i > first ? ", " : "", keys[i].expr);
+    text_puts(out, close);
+    put_operator(out, operator);
+    text_puts(out, open);
+    for (size_t i = first; i <= last; i++)
+        text_format(out, "%s$%u", i > first ? ", " : "", keys[i].param);
+    text_puts(out, close);
+}
+
+/* The keys before `count` are those of the boundary. */
+static void put_prefix(struct text *out, const struct predicate_key *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (keys[i].value_is_null)
+            text_format(out, "%s IS NULL", keys[i].expr);
+        else
+            put_comparison(out, keys, i, i, &keys[i].operators[FACTS_EQUAL]);
+        text_puts(out, " AND ");
+    }
+}
+
+/* ---- runs ---- */
+
+/* Whether two keys may stand in one row value: relation is for the planner, the rest for the meaning. */
+static bool same_way(const struct predicate_key *a, const struct predicate_key *b)
+{
+    return a->descending == b->descending && same_operator(after_operator(a), after_operator(b));
+}
+
+static bool has_tail(const struct predicate_key *key)
+{
+    return key->nullable && !key->nulls_first;
+}
+
+static size_t run_start(const struct predicate_key *keys, size_t last)
+{
+    size_t first = last;
+
+    while (first > 0 && !keys[first - 1].value_is_null && same_way(&keys[first - 1], &keys[last]) &&
+           keys[first - 1].relation == keys[last].relation)
+        first--;
+    return first;
+}
+
+/* How many keys from the left may bound the whole condition: a key with a block of NULLs behind it may not. */
+static size_t bound_length(const struct predicate_key *keys, size_t nkeys)
+{
+    size_t count = 0;
+
+    while (count < nkeys && !keys[count].value_is_null && !has_tail(&keys[count]) &&
+           same_way(&keys[0], &keys[count]) && keys[count].relation == keys[0].relation)
+        count++;
+    return count;
+}
+
+/* ---- branches ---- */
+
+struct branches {
+    struct text text;
+    size_t count;
+};
+
+static void next_branch(struct branches *branches)
+{
+    if (branches->count++)
+        text_puts(&branches->text, " OR ");
+}
+
+static void put_tails(struct branches *branches, const struct predicate_key *keys, size_t first, size_t last)
+{
+    for (size_t j = first; j <= last; j++) {
+        if (!has_tail(&keys[j]))
+            continue;
+        next_branch(branches);
+        put_prefix(&branches->text, keys, j);
+        text_format(&branches->text, "%s IS NULL", keys[j].expr);
+    }
+}
+
+static void put_branches(struct branches *branches, const struct predicate_key *keys, size_t nkeys)
+{
+    for (size_t end = nkeys; end > 0;) {
+        size_t last = end - 1;
+
+        if (keys[last].value_is_null) {
+            end = last;
+            if (!keys[last].nulls_first) /* nothing sorts behind NULLs that are last */
+                continue;
+            next_branch(branches);
+            put_prefix(&branches->text, keys, last);
+            text_format(&branches->text, "%s IS NOT NULL", keys[last].expr);
+            continue;
+        }
+        size_t first = run_start(keys, last);
+        next_branch(branches);
+        put_prefix(&branches->text, keys, first);
+        put_comparison(&branches->text, keys, first, last, after_operator(&keys[last]));
+        put_tails(branches, keys, first, last);
+        end = first;
+    }
+}
+
+/* ---- the condition ---- */
+
+static void put_text(struct text *out, const struct text *text)
+{
+    if (text->ptr)
+        text_put(out, text->ptr, text->len);
+}
+
+/* One row value over all keys says it all, though they may be of several relations. */
+static bool is_uniform(const struct predicate_key *keys, size_t nkeys)
+{
+    for (size_t i = 0; i < nkeys; i++)
+        if (keys[i].value_is_null || has_tail(&keys[i]) || !same_way(&keys[0], &keys[i]))
+            return false;
+    return true;
+}
+
+static void put_bounds(struct text *out, const struct predicate_key *keys, size_t nkeys, size_t bound,
+                       bool leading_bound)
+{
+    if (leading_bound && nkeys > 1 && bound > 0 && bound != 1) {
+        put_comparison(out, keys, 0, 0, bound_operator(keys));
+        text_puts(out, " AND ");
+    }
+    if (bound > 0 && bound < nkeys) {
+        put_comparison(out, keys, 0, bound - 1, bound_operator(keys));
+        text_puts(out, " AND ");
+    }
+}
+
+void predicate_write(struct text *out, const struct predicate_key *keys, size_t nkeys, bool leading_bound)
+{
+    size_t bound = bound_length(keys, nkeys);
+    struct branches branches = {0};
+
+    put_branches(&branches, keys, nkeys);
+    if (is_uniform(keys, nkeys)) {
+        put_bounds(out, keys, nkeys, bound, leading_bound);
+        put_comparison(out, keys, 0, nkeys - 1, after_operator(keys));
+    } else if (branches.count == 0) {
+        text_puts(out, "FALSE");
+    } else if (branches.count == 1) {
+        put_text(out, &branches.text);
+    } else {
+        put_bounds(out, keys, nkeys, bound, leading_bound);
+        text_putc(out, '(');
+        put_text(out, &branches.text);
+        text_putc(out, ')');
+    }
+    out->failed |= branches.text.failed;
+    text_fini(&branches.text);
+}

@@ -1,0 +1,29 @@
+/* predicate.h - the condition for "after this row", written as SQL.
+ *
+ * It knows keys, their order, their NULLs and operators, and must not know where the condition will stand. Backward is
+ * forward with every direction and every null placement turned round. */
+#ifndef PARSER_PREDICATE_H
+#define PARSER_PREDICATE_H
+
+#include "arena.h"
+#include "facts.h"
+
+struct predicate_key {
+    const char *expr;                      /* how the statement's rows spell it */
+    const struct facts_operator *operators; /* of its btree, by enum facts_strategy */
+    size_t relation;                       /* keys of two relations never share an index */
+    unsigned param;                        /* n of the $n that holds the boundary's value */
+    bool descending;
+    bool nulls_first;
+    bool nullable;
+    bool value_is_null;
+};
+
+/* Writes the condition. leading_bound adds a comparison of the first key alone, which is what partition pruning
+ * understands. nkeys is at least 1. When no row can follow the boundary, the condition is FALSE. */
+void predicate_write(struct text *out, const struct predicate_key *keys, size_t nkeys, bool leading_bound);
+
+/* The keys of the opposite way. */
+void predicate_reverse(struct predicate_key *keys, size_t nkeys);
+
+#endif

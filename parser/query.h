@@ -1,0 +1,55 @@
+/* query.h - one statement, understood without a catalog: its tree, its cuts, and what it mentions.
+ *
+ * It knows the text and nothing else; what the names in it mean is for scope and order to say. Immutable once made. */
+#ifndef PARSER_QUERY_H
+#define PARSER_QUERY_H
+
+#include "arena.h"
+#include "cut.h"
+#include "lex.h"
+#include "number.h"
+#include "tree.h"
+
+/* A relation as it is written, anywhere in the statement; each spelling once. */
+struct query_relation {
+    const char *schema; /* NULL when none is written */
+    const char *name;
+};
+
+/* A function as it is written; each name once, with the worst of its places. */
+struct query_function {
+    const char *name;
+    bool in_output; /* called for each row that is fetched: in the select list or in ORDER BY, at any depth */
+    bool at_level;  /* the same, but not inside a sub-select */
+};
+
+/* Bytes that stand for a tree. */
+struct query_bytes {
+    uint8_t *ptr;
+    size_t len;
+};
+
+struct pgseek_query {
+    struct arena arena;
+    struct lex lex;
+    PgQuery__ParseResult *parsed;
+    const PgQuery__SelectStmt *level; /* in parsed: the SELECT that owns LIMIT */
+    struct cut cut;
+    struct number limit;
+    struct number offset;
+    struct query_relation *relations;
+    size_t nrelations;
+    struct query_function *functions;
+    size_t nfunctions;
+    int param_count;
+    struct query_bytes core;     /* the level without order, limit, offset and places: what a rewrite must keep */
+    struct query_bytes contract; /* the statement as a cursor is bound to it, without the meaning of names */
+    int *filter_params;          /* n of $n by first use in the contract's tree */
+    size_t nfilter_params;
+};
+
+/* The bytes that two levels share when they differ in nothing but order, limit, offset and places in the text.
+ * Consumes the level's own such parts. False when out of memory. */
+bool query_core(PgQuery__SelectStmt *level, struct query_bytes *core) PGSEEK_MUST_USE;
+
+#endif

@@ -1,0 +1,465 @@
+/* explain.c - asks the parser about one statement and prints the answer for a person.
+ *
+ * Without a database it can only say what no catalog can change; with one (libpq) it asks what a session would ask. */
+#include "explain.h"
+
+#include <errno.h>
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../parser/pgseek.h"
+#include "../protocol/bytes.h"
+#include "conf.h"
+
+/* The exit code is the verdict, so that a build can check its statements. */
+enum explain_exit { EXPLAIN_REWRITE = 0, EXPLAIN_FAULT = 1, EXPLAIN_PASS = 2, EXPLAIN_REJECT = 3, EXPLAIN_UNKNOWN = 4 };
+
+#define EXPLAIN_OID_TEXT 25
+#define EXPLAIN_OID_TEXT_ARRAY 1009
+
+struct explain {
+    const char *sql;
+    const char *conf_path; /* or NULL */
+    const char *connection; /* or NULL: no database */
+    bool is_verbose;
+    struct conf *conf;
+    PGconn *conn;
+    struct pgseek_tag tag;
+    struct pgseek_query *query;
+    struct pgseek_facts *facts;
+    struct pgseek_description description;
+    struct pgseek_plan *plan;
+    PGresult *described; /* owns the description's names */
+    enum explain_exit exit;
+};
+
+static const char usage_text[] =
+    "usage: pgseek explain [-c CONFIG] [-d CONNSTR] [-v] SQL\n"
+    "\n"
+    "Says what pgseek would do with a statement: rewrite it (exit code 0), pass it untouched (2) or reject it (3).\n"
+    "Without -d no catalog is asked, so a statement that depends on it stays undecided (4). 1 is a failure.\n"
+    "\n"
+    "  -c CONFIG    the settings that a cursor is bound to (scope) are taken from there\n"
+    "  -d CONNSTR   the database to ask, as libpq reads it, for example \"host=/run/postgresql dbname=shop\"\n"
+    "  -v           also print the guard and what stands behind each parameter\n"
+    "  SQL          the statement; - reads it from standard input\n";
+
+/* ---- printing ---- */
+
+/* One aligned line; the further lines of a text are indented below it. */
+static void explain_line(const char *name, const char *text)
+{
+    printf("%-10s ", name);
+    for (; *text; text++) {
+        putchar(*text);
+        if (*text == '\n' && text[1])
+            printf("%-10s ", "");
+    }
+    putchar('\n');
+}
+
+static void explain_optional(const char *name, const char *text)
+{
+    if (text && text[0])
+        explain_line(name, text);
+}
+
+static bool explain_end(struct explain *explain, enum explain_exit code)
+{
+    explain->exit = code;
+    return false;
+}
+
+/* A tagged statement that cannot be rewritten. */
+static bool explain_pass(struct explain *explain, enum pgseek_reason reason)
+{
+    bool is_refused = explain->tag.settings.cursor_kind == PGSEEK_CURSOR_TEXT || explain->tag.settings.strict;
+    explain_line("verdict", is_refused ? "reject (PS005)" : "pass: the statement runs untouched, by OFFSET");
+    explain_line("reason", pgseek_reason_name(reason));
+    explain_line("why", pgseek_reason_why(reason));
+    explain_optional("hint", pgseek_reason_hint(reason));
+    if (explain->tag.settings.cursor_kind == PGSEEK_CURSOR_PARAM)
+        explain_line("note", "a page with a cursor would be rejected (PS005)");
+    return explain_end(explain, is_refused ? EXPLAIN_REJECT : EXPLAIN_PASS);
+}
+
+static bool explain_reject(struct explain *explain, const struct pgseek_error *error)
+{
+    explain_line("verdict", "reject");
+    explain_line("code", pgseek_code_sqlstate(error->code));
+    explain_line("message", error->message);
+    explain_optional("detail", error->detail);
+    explain_optional("hint", error->hint);
+    return explain_end(explain, EXPLAIN_REJECT);
+}
+
+static bool explain_fault(struct explain *explain, const char *what)
+{
+    fprintf(stderr, "pgseek explain: %s%s", what, what[0] && what[strlen(what) - 1] == '\n' ? "" : "\n");
+    return explain_end(explain, EXPLAIN_FAULT);
+}
+
+/* ---- the statement ---- */
+
+static bool explain_read_tag(struct explain *explain)
+{
+    struct pgseek_error error = {0};
+    pgseek_settings_init(&explain->tag.settings);
+    enum pgseek_found found = pgseek_tag_read(explain->sql, strlen(explain->sql), &explain->tag, &error);
+    if (found == PGSEEK_FOUND_BAD)
+        return explain_reject(explain, &error);
+    explain_line("tag", found == PGSEEK_FOUND_SOME ? "found" : "none: untagged statements pass; explained as if it had one");
+    if (explain->tag.settings.mode == PGSEEK_MODE_OFF)
+        explain_line("note", "mode=off: it would pass; explained as if it were on");
+    return true;
+}
+
+static bool explain_read_query(struct explain *explain)
+{
+    const char *strings = explain->conn ? PQparameterStatus(explain->conn, "standard_conforming_strings") : NULL;
+    const struct pgseek_reading reading = {
+        .standard_strings = !strings || strcmp(strings, "on") == 0,
+        .ascii_safe_encoding = true, /* we set client_encoding to UTF8 ourselves */
+    };
+    enum pgseek_reason reason = PGSEEK_REASON_NONE;
+    explain->query = pgseek_query_new(explain->sql, strlen(explain->sql), &reading, &reason);
+    return explain->query || explain_pass(explain, reason);
+}
+
+/* ---- the database ---- */
+
+static void explain_ignore_notice(void *unused, const PGresult *result)
+{
+    (void)unused;
+    (void)result;
+}
+
+static bool explain_connect(struct explain *explain)
+{
+    const char *const names[] = {"dbname", "client_encoding", "application_name", NULL};
+    const char *const values[] = {explain->connection, "UTF8", "pgseek explain", NULL};
+    explain->conn = PQconnectdbParams(names, values, 1);
+    if (PQstatus(explain->conn) != CONNECTION_OK)
+        return explain_fault(explain, PQerrorMessage(explain->conn));
+    PQsetNoticeReceiver(explain->conn, explain_ignore_notice, NULL);
+    return true;
+}
+
+/* The parameter of cursor=$n is declared as text, as a session would. */
+static PGresult *explain_prepare(const struct explain *explain)
+{
+    size_t ncursor = explain->tag.settings.cursor_kind == PGSEEK_CURSOR_PARAM ? (size_t)explain->tag.settings.cursor_param : 0;
+    Oid *types = mem_zalloc((ncursor + 1) * sizeof *types);
+    if (!types)
+        return NULL;
+    if (ncursor > 0)
+        types[ncursor - 1] = EXPLAIN_OID_TEXT;
+    PGresult *result = PQprepare(explain->conn, "", explain->sql, (int)ncursor, types);
+    mem_free(types);
+    return result;
+}
+
+static bool explain_copy_description(struct explain *explain)
+{
+    const PGresult *described = explain->described;
+    size_t nparams = (size_t)PQnparams(described);
+    size_t ncolumns = (size_t)PQnfields(described);
+    uint32_t *oids = mem_zalloc((nparams + 1) * sizeof *oids);
+    struct pgseek_column *columns = mem_zalloc((ncolumns + 1) * sizeof *columns);
+    explain->description = (struct pgseek_description){oids, nparams, columns, ncolumns};
+    if (!oids || !columns)
+        return explain_fault(explain, "out of memory");
+    for (size_t i = 0; i < nparams; i++)
+        oids[i] = PQparamtype(described, (int)i);
+    for (size_t i = 0; i < ncolumns; i++)
+        columns[i] = (struct pgseek_column){
+            .name = PQfname(described, (int)i),
+            .table_oid = PQftable(described, (int)i),
+            .attnum = (int16_t)PQftablecol(described, (int)i),
+            .type_oid = PQftype(described, (int)i),
+            .typmod = PQfmod(described, (int)i),
+        };
+    return true;
+}
+
+static bool explain_describe(struct explain *explain)
+{
+    PGresult *prepared = explain_prepare(explain);
+    bool is_prepared = PQresultStatus(prepared) == PGRES_COMMAND_OK;
+    PQclear(prepared);
+    if (is_prepared)
+        explain->described = PQdescribePrepared(explain->conn, "");
+    if (!is_prepared || PQresultStatus(explain->described) != PGRES_COMMAND_OK) {
+        explain_line("verdict", "pass: the server refuses the statement itself");
+        explain_line("server", PQerrorMessage(explain->conn));
+        return explain_end(explain, EXPLAIN_PASS);
+    }
+    return explain_copy_description(explain);
+}
+
+/* ---- the facts ---- */
+
+/* {"a",NULL,"b"}: a text[] as the server reads it. */
+static void explain_put_item(struct buf *array, const char *item)
+{
+    buf_put_text(array, array->len > 0 ? "," : "{");
+    if (!item) {
+        buf_put_text(array, "NULL");
+        return;
+    }
+    buf_put_u8(array, '"');
+    for (; *item; item++) {
+        if (*item == '"' || *item == '\\')
+            buf_put_u8(array, '\\');
+        buf_put_u8(array, (uint8_t)*item);
+    }
+    buf_put_u8(array, '"');
+}
+
+static const char *explain_close_array(struct buf *array)
+{
+    buf_put_cstr(array, array->len > 0 ? "}" : "{}");
+    return array->failed ? "{}" : (const char *)array->ptr;
+}
+
+static PGresult *explain_ask_facts(const struct explain *explain)
+{
+    static const Oid types[] = {EXPLAIN_OID_TEXT_ARRAY, EXPLAIN_OID_TEXT_ARRAY, EXPLAIN_OID_TEXT_ARRAY};
+    struct buf schemas = {0}, relations = {0}, functions = {0};
+    for (size_t i = 0; i < pgseek_query_relation_count(explain->query); i++) {
+        explain_put_item(&schemas, pgseek_query_relation_schema(explain->query, i));
+        explain_put_item(&relations, pgseek_query_relation_name(explain->query, i));
+    }
+    for (size_t i = 0; i < pgseek_query_function_count(explain->query); i++)
+        explain_put_item(&functions, pgseek_query_function_name(explain->query, i));
+    const char *const values[] = {explain_close_array(&schemas), explain_close_array(&relations), explain_close_array(&functions)};
+    PGresult *result = PQexecParams(explain->conn, pgseek_facts_sql, 3, types, values, NULL, NULL, 0);
+    buf_fini(&schemas);
+    buf_fini(&relations);
+    buf_fini(&functions);
+    return result;
+}
+
+static bool explain_take_row(struct explain *explain, const PGresult *result, int row)
+{
+    const char *columns[PGSEEK_FACTS_COLUMNS];
+    for (int i = 0; i < PGSEEK_FACTS_COLUMNS; i++)
+        columns[i] = PQgetisnull(result, row, i) ? NULL : PQgetvalue(result, row, i);
+    return pgseek_facts_row(explain->facts, columns, PGSEEK_FACTS_COLUMNS);
+}
+
+static bool explain_learn_facts(struct explain *explain)
+{
+    explain->facts = pgseek_facts_new();
+    if (!explain->facts)
+        return explain_fault(explain, "out of memory");
+    PGresult *result = explain_ask_facts(explain);
+    bool is_known = PQresultStatus(result) == PGRES_TUPLES_OK && PQnfields(result) == PGSEEK_FACTS_COLUMNS;
+    for (int row = 0; is_known && row < PQntuples(result); row++)
+        is_known = explain_take_row(explain, result, row);
+    PQclear(result);
+    return is_known || explain_pass(explain, PGSEEK_REASON_FACTS_FAILED);
+}
+
+/* ---- the plan ---- */
+
+static bool explain_make_plan(struct explain *explain)
+{
+    enum pgseek_reason reason = PGSEEK_REASON_NONE;
+    explain->plan = pgseek_plan_new(explain->query, explain->facts, &explain->description, explain->tag.settings.key, &reason);
+    return explain->plan || explain_pass(explain, reason);
+}
+
+static void explain_print_slot(const struct explain *explain, const struct pgseek_shape *shape, size_t i)
+{
+    const struct pgseek_slot *slot = &shape->slots[i];
+    char text[160];
+    switch (slot->kind) {
+    case PGSEEK_SLOT_CLIENT:
+        snprintf(text, sizeof text, "$%zu is your own", i + 1);
+        break;
+    case PGSEEK_SLOT_KEY:
+        snprintf(text, sizeof text, "$%zu is the cursor's key %u, %s", i + 1, slot->index + 1,
+                 pgseek_plan_key(explain->plan, slot->index)->type_name);
+        break;
+    case PGSEEK_SLOT_FETCH:
+        snprintf(text, sizeof text, "$%zu is the number of rows to fetch: LIMIT and one more", i + 1);
+        break;
+    case PGSEEK_SLOT_LIMIT:
+        snprintf(text, sizeof text, "$%zu is LIMIT", i + 1);
+        break;
+    }
+    explain_line("", text);
+}
+
+static void explain_print_shape(const struct explain *explain, const char *name, enum pgseek_seek seek)
+{
+    const struct pgseek_shape_key key = {.seek = seek, .look_ahead = !pgseek_plan_is_locking(explain->plan)};
+    enum pgseek_reason reason = PGSEEK_REASON_NONE;
+    struct pgseek_shape *shape = pgseek_shape_new(explain->plan, &key, &reason);
+    putchar('\n');
+    explain_line(name, shape ? shape->sql : pgseek_reason_why(reason));
+    for (size_t i = 0; shape && explain->is_verbose && i < shape->nslots; i++)
+        explain_print_slot(explain, shape, i);
+    pgseek_shape_free(shape);
+}
+
+static void explain_print_key(const struct pgseek_key *key, size_t i)
+{
+    char text[512];
+    snprintf(text, sizeof text, "%zu: %s %s, %s%s", i + 1, key->expr, key->descending ? "DESC" : "ASC", key->type_name,
+             key->nullable ? ", may be NULL" : "");
+    explain_line("", text);
+}
+
+static void explain_print_guard(const struct explain *explain)
+{
+    const char *const *scope = explain->conf ? (const char *const *)explain->conf->scope : NULL;
+    char *guard = pgseek_guard_new(explain->plan, scope, explain->conf ? explain->conf->nscope : 0);
+    putchar('\n');
+    explain_line("guard", guard ? guard : "out of memory");
+    free(guard);
+}
+
+static void explain_print_plan(const struct explain *explain)
+{
+    explain_line("verdict", "rewrite");
+    explain_line("key", pgseek_plan_summary(explain->plan));
+    for (size_t i = 0; explain->is_verbose && i < pgseek_plan_key_count(explain->plan); i++)
+        explain_print_key(pgseek_plan_key(explain->plan, i), i);
+    explain_print_shape(explain, "first", PGSEEK_SEEK_FIRST);
+    explain_print_shape(explain, "next", PGSEEK_SEEK_AFTER);
+    explain_print_shape(explain, "previous", PGSEEK_SEEK_BEFORE);
+    if (explain->is_verbose)
+        explain_print_guard(explain);
+}
+
+/* What is still open without a database. */
+static bool explain_without_database(struct explain *explain)
+{
+    explain_line("verdict", "undecided: the catalog must say whether the order identifies a row");
+    for (size_t i = 0; i < pgseek_query_relation_count(explain->query); i++)
+        explain_line(i == 0 ? "asks for" : "", pgseek_query_relation_name(explain->query, i));
+    explain_line("hint", "name a database with -d");
+    return explain_end(explain, EXPLAIN_UNKNOWN);
+}
+
+/* ---- the command ---- */
+
+static bool explain_steps(struct explain *explain)
+{
+    if (!explain_read_tag(explain))
+        return false;
+    if (explain->connection && !explain_connect(explain))
+        return false;
+    if (!explain_read_query(explain))
+        return false;
+    if (!explain->connection)
+        return explain_without_database(explain);
+    if (!explain_describe(explain) || !explain_learn_facts(explain) || !explain_make_plan(explain))
+        return false;
+    explain_print_plan(explain);
+    return true;
+}
+
+static void *explain_thread(void *argument)
+{
+    struct explain *explain = argument;
+    explain->exit = EXPLAIN_REWRITE;
+    bool is_plan = explain_steps(explain);
+    if (is_plan != (explain->exit == EXPLAIN_REWRITE))
+        explain->exit = EXPLAIN_FAULT;
+    return NULL;
+}
+
+/* Parsing needs a deeper stack than main has. */
+static bool explain_on_deep_stack(struct explain *explain)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    if (pthread_attr_init(&attributes) != 0)
+        return explain_fault(explain, "out of memory");
+    int rc = pthread_attr_setstacksize(&attributes, PGSEEK_STACK_BYTES);
+    if (rc == 0)
+        rc = pthread_create(&thread, &attributes, explain_thread, explain);
+    pthread_attr_destroy(&attributes);
+    if (rc != 0)
+        return explain_fault(explain, strerror(rc));
+    return pthread_join(thread, NULL) == 0;
+}
+
+static bool explain_read_arguments(struct explain *explain, int argc, char **argv)
+{
+    int letter;
+    optind = 2; /* argv[1] is "explain" */
+    while ((letter = getopt(argc, argv, "+c:d:v")) != -1) {
+        if (letter == 'c')
+            explain->conf_path = optarg;
+        else if (letter == 'd')
+            explain->connection = optarg;
+        else if (letter == 'v')
+            explain->is_verbose = true;
+        else
+            return false;
+    }
+    if (optind != argc - 1)
+        return false;
+    explain->sql = argv[optind];
+    return true;
+}
+
+/* "-": all of standard input. */
+static bool explain_read_sql(struct explain *explain, struct buf *input)
+{
+    if (strcmp(explain->sql, "-") != 0)
+        return true;
+    char chunk[4096];
+    size_t got;
+    while ((got = fread(chunk, 1, sizeof chunk, stdin)) > 0)
+        buf_put(input, chunk, got);
+    buf_put_u8(input, 0);
+    if (input->failed || ferror(stdin))
+        return explain_fault(explain, "could not read standard input");
+    explain->sql = (const char *)input->ptr;
+    return true;
+}
+
+static bool explain_load_conf(struct explain *explain)
+{
+    if (!explain->conf_path)
+        return true;
+    explain->conf = conf_load(explain->conf_path, stderr);
+    return explain->conf || explain_end(explain, EXPLAIN_FAULT);
+}
+
+static void explain_fini(struct explain *explain)
+{
+    pgseek_plan_free(explain->plan);
+    pgseek_facts_free(explain->facts);
+    pgseek_query_free(explain->query);
+    pgseek_tag_fini(&explain->tag);
+    mem_free((void *)(uintptr_t)explain->description.param_oids);
+    mem_free((void *)(uintptr_t)explain->description.columns);
+    PQclear(explain->described);
+    PQfinish(explain->conn);
+    conf_unref(explain->conf);
+}
+
+int explain_main(int argc, char **argv)
+{
+    struct explain explain = {.exit = EXPLAIN_FAULT};
+    struct buf input = {0};
+    if (!explain_read_arguments(&explain, argc, argv)) {
+        fputs(usage_text, stderr);
+        return EXPLAIN_FAULT;
+    }
+    if (explain_read_sql(&explain, &input) && explain_load_conf(&explain) && !explain_on_deep_stack(&explain))
+        explain.exit = EXPLAIN_FAULT;
+    explain_fini(&explain);
+    buf_fini(&input);
+    return (int)explain.exit;
+}

@@ -104,7 +104,9 @@ void set_u32(uint8_t *p, uint32_t value)
 
 struct reader rd_init(struct span bytes)
 {
-    return (struct reader){.at = bytes.ptr, .end = bytes.len ? bytes.ptr + bytes.len : bytes.ptr};
+    static const uint8_t nothing[1];
+    const uint8_t *at = bytes.ptr ? bytes.ptr : nothing; /* NULL takes part in no pointer arithmetic, not even + 0 */
+    return (struct reader){.at = at, .end = at + bytes.len};
 }
 
 size_t rd_left(const struct reader *rd)
@@ -191,7 +193,7 @@ uint8_t *buf_room(struct buf *buf, size_t len)
         buf->failed = true;
         return NULL;
     }
-    if (buf->len + len > buf->cap) {
+    if (!buf->ptr || buf->len + len > buf->cap) {
         size_t cap = buf->cap ? buf->cap : 64;
         while (cap < buf->len + len)
             cap *= 2;

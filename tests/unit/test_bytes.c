@@ -171,6 +171,20 @@ static void buffers_grow_and_shrink(void **state)
     assert_null(buf.ptr);
 }
 
+/* NULL means failure, so no room is still a place. */
+static void no_room_is_not_a_failure(void **state)
+{
+    struct buf buf = {0};
+    (void)state;
+    assert_non_null(buf_room(&buf, 0));
+    assert_false(buf.failed);
+    assert_int_equal(buf.len, 0);
+    buf_fini(&buf);
+    struct reader rd = rd_init(span_of(NULL, 0));
+    assert_non_null(rd_bytes(&rd, 0).ptr);
+    assert_true(rd_done(&rd));
+}
+
 static void impossible_sizes_fail(void **state)
 {
     struct buf buf = {0};
@@ -253,6 +267,7 @@ int main(void)
         cmocka_unit_test(spans_compare_by_bytes),        cmocka_unit_test(integers_are_in_network_order),
         cmocka_unit_test(fields_are_read_in_order),      cmocka_unit_test(short_inputs_fail_for_good),
         cmocka_unit_test(buffers_hold_what_was_put),     cmocka_unit_test(buffers_grow_and_shrink),
+        cmocka_unit_test(no_room_is_not_a_failure),
         cmocka_unit_test(impossible_sizes_fail),         cmocka_unit_test(a_failed_buffer_stays_failed),
         cmocka_unit_test(memory_fails_where_it_is_told), cmocka_unit_test(copies_are_copies),
     };

@@ -92,7 +92,7 @@ as_root() {
     if [ "$(id -u)" -eq 0 ]; then
         "$@"
     else
-        sudo -n "$@"
+        sudo "$@"
     fi
 }
 

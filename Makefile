@@ -131,7 +131,7 @@ define run_test
  else echo "  FAIL  $(2)"; cat $(OUT)/log/$(2).log; exit 1; fi
 endef
 
-.PHONY: check unit golden golden-accept conversation layers reference
+.PHONY: check unit golden golden-accept conversation layers reference reference-accept
 check: unit golden conversation layers reference
 	@echo "check: passed ($(MODE): $(words $(UNIT)) unit programs, $(words $(CONV)) conversation programs, golden, layers, reference)"
 
@@ -148,7 +148,10 @@ golden-accept: $(GOLDEN)
 layers: $(OUT)/libpgseek.a
 	@tests/layers.sh $(OUT)/libpgseek.a
 reference: $(if $(MAIN_OBJ),$(OUT)/pgseek)
-	$(if $(wildcard tests/reference.sh),@$(SAN_ENV) tests/reference.sh $(OUT)/pgseek)
+	$(if $(and $(MAIN_OBJ),$(wildcard tests/reference.sh)),@$(SAN_ENV) tests/reference.sh $(OUT)/pgseek)
+
+reference-accept: $(OUT)/pgseek
+	tests/reference.sh $(OUT)/pgseek --write
 
 # ---- everything else --------------------------------------------------------------------------------------------------
 
@@ -265,6 +268,7 @@ help:
 	@echo "lint           format, clang-tidy, gcc and clang with warnings as errors, layers"
 	@echo "format         rewrites the sources with clang-format"
 	@echo "golden-accept  takes the present output of the golden tests as expected"
+	@echo "reference-accept  renews docs/REFERENCE.md and proxy.conf.example from the tables"
 	@echo "bench          pgseek beside PgBouncer and a bare splicer"
 	@echo "demo           a million rows, two walks, a table to read"
 	@echo "cover          lines executed per file by check and e2e"

@@ -27,14 +27,14 @@ static void reference_put_comment(FILE *out, const char *text)
     }
 }
 
-/* One cell of a Markdown table. */
+/* One cell of a Markdown table, with the characters escaped that would be markup. */
 static void reference_put_cell(FILE *out, const char *text)
 {
     fputs("| ", out);
     for (; *text; text++) {
-        if (*text == '|')
+        if (strchr("|<*", *text))
             fputc('\\', out);
-        fputc(*text == '\n' ? ' ' : *text, out);
+        fputc(*text, out);
     }
     fputc(' ', out);
 }

@@ -23,7 +23,7 @@ enum explain_exit { EXPLAIN_REWRITE = 0, EXPLAIN_FAULT = 1, EXPLAIN_PASS = 2, EX
 
 struct explain {
     const char *sql;
-    const char *conf_path; /* or NULL */
+    const char *conf_path;  /* or NULL */
     const char *connection; /* or NULL: no database */
     bool is_verbose;
     struct conf *conf;
@@ -112,7 +112,8 @@ static bool explain_read_tag(struct explain *explain)
     enum pgseek_found found = pgseek_tag_read(explain->sql, strlen(explain->sql), &explain->tag, &error);
     if (found == PGSEEK_FOUND_BAD)
         return explain_reject(explain, &error);
-    explain_line("tag", found == PGSEEK_FOUND_SOME ? "found" : "none: untagged statements pass; explained as if it had one");
+    explain_line("tag",
+                 found == PGSEEK_FOUND_SOME ? "found" : "none: untagged statements pass; explained as if it had one");
     if (explain->tag.settings.mode == PGSEEK_MODE_OFF)
         explain_line("note", "mode=off: it would pass; explained as if it were on");
     return true;
@@ -152,7 +153,8 @@ static bool explain_connect(struct explain *explain)
 /* The parameter of cursor=$n is declared as text, as a session would. */
 static PGresult *explain_prepare(const struct explain *explain)
 {
-    size_t ncursor = explain->tag.settings.cursor_kind == PGSEEK_CURSOR_PARAM ? (size_t)explain->tag.settings.cursor_param : 0;
+    size_t ncursor =
+        explain->tag.settings.cursor_kind == PGSEEK_CURSOR_PARAM ? (size_t)explain->tag.settings.cursor_param : 0;
     Oid *types = mem_zalloc((ncursor + 1) * sizeof *types);
     if (!types)
         return NULL;
@@ -236,7 +238,8 @@ static PGresult *explain_ask_facts(const struct explain *explain)
     }
     for (size_t i = 0; i < pgseek_query_function_count(explain->query); i++)
         explain_put_item(&functions, pgseek_query_function_name(explain->query, i));
-    const char *const values[] = {explain_close_array(&schemas), explain_close_array(&relations), explain_close_array(&functions)};
+    const char *const values[] = {explain_close_array(&schemas), explain_close_array(&relations),
+                                  explain_close_array(&functions)};
     PGresult *result = PQexecParams(explain->conn, pgseek_facts_sql, 3, types, values, NULL, NULL, 0);
     buf_fini(&schemas);
     buf_fini(&relations);
@@ -270,7 +273,8 @@ static bool explain_learn_facts(struct explain *explain)
 static bool explain_make_plan(struct explain *explain)
 {
     enum pgseek_reason reason = PGSEEK_REASON_NONE;
-    explain->plan = pgseek_plan_new(explain->query, explain->facts, &explain->description, explain->tag.settings.key, &reason);
+    explain->plan =
+        pgseek_plan_new(explain->query, explain->facts, &explain->description, explain->tag.settings.key, &reason);
     return explain->plan || explain_pass(explain, reason);
 }
 
@@ -279,9 +283,7 @@ static void explain_print_slot(const struct explain *explain, const struct pgsee
     const struct pgseek_slot *slot = &shape->slots[i];
     char text[160];
     switch (slot->kind) {
-    case PGSEEK_SLOT_CLIENT:
-        snprintf(text, sizeof text, "$%zu is your own", i + 1);
-        break;
+    case PGSEEK_SLOT_CLIENT: snprintf(text, sizeof text, "$%zu is your own", i + 1); break;
     case PGSEEK_SLOT_KEY:
         snprintf(text, sizeof text, "$%zu is the cursor's key %u, %s", i + 1, slot->index + 1,
                  pgseek_plan_key(explain->plan, slot->index)->type_name);
@@ -289,9 +291,7 @@ static void explain_print_slot(const struct explain *explain, const struct pgsee
     case PGSEEK_SLOT_FETCH:
         snprintf(text, sizeof text, "$%zu is the number of rows to fetch: LIMIT and one more", i + 1);
         break;
-    case PGSEEK_SLOT_LIMIT:
-        snprintf(text, sizeof text, "$%zu is LIMIT", i + 1);
-        break;
+    case PGSEEK_SLOT_LIMIT: snprintf(text, sizeof text, "$%zu is LIMIT", i + 1); break;
     }
     explain_line("", text);
 }

@@ -1,7 +1,7 @@
 /* link.h - one socket: receives into a borrowed buffer, sends a sink in one call, keeps what the peer refused.
  *
- * It knows descriptors and readiness and must not know messages, sessions or its peer link. Whoever owns it decides when
- * to read; memory is held only for bytes that the socket would not take. */
+ * It knows descriptors and readiness and must not know messages, sessions or its peer link. Whoever owns it decides
+ * when to read; memory is held only for bytes that the socket would not take. */
 #ifndef LINK_H
 #define LINK_H
 
@@ -32,15 +32,17 @@ struct link {
     link_on_event on_event;
     link_on_closed on_closed;
     int fd;
-    uint8_t state;   /* enum link_state */
-    uint8_t events;  /* what the poll handle is started with, as enum link_event */
-    bool hung_up;    /* LINK_HUNG_UP was reported: not waited for again */
-    bool at_end;     /* the peer's end of stream was received */
+    uint8_t state;    /* enum link_state */
+    uint8_t events;   /* what the poll handle is started with, as enum link_event */
+    bool hung_up;     /* LINK_HUNG_UP was reported: not waited for again */
+    bool at_end;      /* the peer's end of stream was received */
     bool is_finished; /* our own end of stream was sent */
 };
 
-/* Takes a connected descriptor over (also on failure, where it is closed). A negative uv code when it cannot be polled. */
-int link_open(struct link *link, uv_loop_t *loop, int fd, void *owner, link_on_event on_event, link_on_closed on_closed) MUST_USE;
+/* Takes a connected descriptor over (also on failure: it is closed then). A negative uv code when it cannot be polled.
+ */
+int link_open(struct link *link, uv_loop_t *loop, int fd, void *owner, link_on_event on_event,
+              link_on_closed on_closed) MUST_USE;
 
 /* TCP_NODELAY and keep-alive as configured; harmless on a Unix socket. */
 void link_tune(int fd, const struct conf *conf);
@@ -48,7 +50,8 @@ void link_tune(int fd, const struct conf *conf);
 /* One receive. The number of bytes, 0 when nothing is there (or at the end: see at_end), or a negative errno. */
 ssize_t link_recv(struct link *link, uint8_t *buffer, size_t len) MUST_USE;
 
-/* Sends what it can in one call and keeps a copy of the rest. 0 or a negative errno. A link that is not open drops it. */
+/* Sends what it can in one call and keeps a copy of the rest; drops it where the link is not open. 0 or a negative
+ * errno. */
 int link_send(struct link *link, const struct sink *sink) MUST_USE;
 /* Sends more of what was kept. 0 or a negative errno. */
 int link_flush(struct link *link) MUST_USE;

@@ -102,8 +102,8 @@ static bool listener_open_for_worker(struct listener_set *set, const struct conf
     return false;
 }
 
-/* With SO_REUSEPORT a second pgseek would bind the same port and silently take half of the clients. So the port is first
- * bound without it, which fails when anybody has it. */
+/* With SO_REUSEPORT a second pgseek would bind the same port and silently take half of the clients. So the port is
+ * first bound without it, which fails when anybody has it. */
 static int listener_probe(const struct addrinfo *address)
 {
     int fd = listener_bind(address, false);
@@ -113,7 +113,8 @@ static int listener_probe(const struct addrinfo *address)
     return 0;
 }
 
-static bool listener_open_address(struct listener_set *set, const struct conf *conf, const struct addrinfo *address, bool is_any)
+static bool listener_open_address(struct listener_set *set, const struct conf *conf, const struct addrinfo *address,
+                                  bool is_any)
 {
     char name[LISTENER_NAME_BYTES];
     listener_name_ip(address->ai_addr, name);
@@ -226,10 +227,13 @@ static bool listener_open_unix(struct listener_set *set, const struct conf *conf
         return true;
     }
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int len = snprintf(address.sun_path, sizeof address.sun_path, "%s/.s.PGSQL.%d", conf->unix_socket_dir, conf->listen_port);
-    int error = len < 0 || (size_t)len >= sizeof address.sun_path ? ENAMETOOLONG : listener_open_path(set, conf, &address);
+    int len =
+        snprintf(address.sun_path, sizeof address.sun_path, "%s/.s.PGSQL.%d", conf->unix_socket_dir, conf->listen_port);
+    int error =
+        len < 0 || (size_t)len >= sizeof address.sun_path ? ENAMETOOLONG : listener_open_path(set, conf, &address);
     if (error != 0) {
-        log_at(LOG_FATAL, "could not listen on %s/.s.PGSQL.%d: %s", conf->unix_socket_dir, conf->listen_port, strerror(error));
+        log_at(LOG_FATAL, "could not listen on %s/.s.PGSQL.%d: %s", conf->unix_socket_dir, conf->listen_port,
+               strerror(error));
         return false;
     }
     log_at(LOG_INFO, "listening on %s", address.sun_path);

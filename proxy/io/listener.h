@@ -18,7 +18,7 @@ struct conf;
 
 struct listener {
     int fd;
-    int worker;  /* whose it is, from 0, or LISTENER_SHARED */
+    int worker; /* whose it is, from 0, or LISTENER_SHARED */
     bool is_unix;
     dev_t device; /* of the Unix socket's file, to remove only what we made */
     ino_t inode;

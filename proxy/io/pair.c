@@ -80,7 +80,8 @@ static void pair_free(struct pair *pair)
     env->on_change(env);
 }
 
-/* Clients are counted until their session is over: those that only have to read their last message take nobody's place. */
+/* Clients are counted until their session is over: those that have only their last message to read take nobody's
+ * place. */
 static _Atomic int *pair_counter(const struct pair *pair)
 {
     return pair->is_refused ? &pair->env->counts->refused : &pair->env->counts->clients;
@@ -208,7 +209,8 @@ static unsigned pair_wants(const struct pair *pair, enum side side)
     const struct link *own = side == SIDE_FRONTEND ? &pair->front : &pair->back;
     const struct link *peer = side == SIDE_FRONTEND ? &pair->back : &pair->front;
     unsigned wants = link_unsent(own) > 0 ? LINK_WRITABLE : 0;
-    if (!own->at_end && link_unsent(peer) == 0 && link_unsent(own) <= PAIR_UNREAD_MAX && session_reads(pair->session, side))
+    if (!own->at_end && link_unsent(peer) == 0 && link_unsent(own) <= PAIR_UNREAD_MAX &&
+        session_reads(pair->session, side))
         wants |= LINK_READABLE;
     return wants;
 }

@@ -39,7 +39,7 @@ struct pair_env {
     struct pair_list starting; /* not logged in yet */
     struct pair_list running;
     struct pair_list closing;
-    bool is_draining; /* sessions end as soon as they are idle */
+    bool is_draining;                        /* sessions end as soon as they are idle */
     void (*on_change)(struct pair_env *env); /* a list has grown or shrunk */
 };
 

@@ -123,6 +123,6 @@ void process_raise_descriptors(unsigned long wanted)
         return;
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < wanted)
-        log_at(LOG_WARNING, "max_client_conn needs %lu descriptors, the limit is %lu: clients above it will wait", wanted,
-               (unsigned long)limit.rlim_cur);
+        log_at(LOG_WARNING, "max_client_conn needs %lu descriptors, the limit is %lu: clients above it will wait",
+               wanted, (unsigned long)limit.rlim_cur);
 }

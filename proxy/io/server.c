@@ -26,6 +26,7 @@
 #define SERVER_DRAIN_MS 30000
 /* Descriptors that are not clients: listeners, loops, log. */
 #define SERVER_OWN_DESCRIPTORS 64
+#define SERVER_RESTART_NAMES 32
 
 enum server_signal { SERVER_HUP, SERVER_TERM, SERVER_INT, SERVER_QUIT, SERVER_SIGNALS };
 
@@ -91,30 +92,13 @@ static void server_drain(struct server *server)
 
 /* ---- reload ---- */
 
-static bool server_is_same(const char *a, const char *b)
+/* What is bound or started once cannot change without a restart. */
+static void server_warn_of_restart(const struct conf *running, const struct conf *loaded)
 {
-    return strcmp(a, b) == 0;
-}
-
-/* What is bound once cannot change without a restart. */
-static void server_warn_of_restart(const struct conf *now, const struct conf *next)
-{
-    const struct {
-        const char *name;
-        bool is_same;
-    } fixed[] = {
-        {"listen_addr", server_is_same(now->listen_addr, next->listen_addr)},
-        {"listen_port", now->listen_port == next->listen_port},
-        {"listen_backlog", now->listen_backlog == next->listen_backlog},
-        {"unix_socket_dir", server_is_same(now->unix_socket_dir, next->unix_socket_dir)},
-        {"unix_socket_mode", now->unix_socket_mode == next->unix_socket_mode},
-        {"workers", now->workers == next->workers},
-        {"user", server_is_same(now->user, next->user)},
-        {"pidfile", server_is_same(now->pidfile, next->pidfile)},
-    };
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        if (!fixed[i].is_same)
-            log_at(LOG_WARNING, "%s changes at the next start only", fixed[i].name);
+    const char *names[SERVER_RESTART_NAMES];
+    size_t count = conf_restart_needed(running, loaded, names, SERVER_RESTART_NAMES);
+    for (size_t i = 0; i < count && i < SERVER_RESTART_NAMES; i++)
+        log_at(LOG_WARNING, "%s changes at the next start only", names[i]);
 }
 
 static bool server_open_log(const struct conf *conf)
@@ -172,13 +156,15 @@ static void server_on_hup(struct server *server)
 
 static void server_on_term(struct server *server)
 {
-    log_at(LOG_INFO, server->is_draining ? "got SIGTERM again, ending all clients" : "got SIGTERM, waiting for clients to be idle");
+    log_at(LOG_INFO, server->is_draining ? "got SIGTERM again, ending all clients"
+                                         : "got SIGTERM, waiting for clients to be idle");
     server_drain(server);
 }
 
 static void server_on_int(struct server *server)
 {
-    log_at(LOG_INFO, server->is_draining ? "got SIGINT again, ending all clients" : "got SIGINT, waiting for clients to be idle");
+    log_at(LOG_INFO,
+           server->is_draining ? "got SIGINT again, ending all clients" : "got SIGINT, waiting for clients to be idle");
     server_drain(server);
 }
 
@@ -234,7 +220,8 @@ static bool server_start_workers(struct server *server)
         return false;
     for (; server->nworkers < wanted; server->nworkers++) {
         struct worker **worker = &server->workers[server->nworkers];
-        *worker = worker_new(server->nworkers, server->snapshot, &server->listeners, &server->counts, &server->worker_done);
+        *worker =
+            worker_new(server->nworkers, server->snapshot, &server->listeners, &server->counts, &server->worker_done);
         if (!*worker)
             return false;
     }

@@ -18,8 +18,9 @@ struct snapshot {
     struct keyring *keyring;
 };
 
-/* Takes the settings over (also on failure, where they are released) and loads the keys they name. Without a key file it
- * makes one that dies with the process, or keeps the one that `old` (may be NULL) has made. NULL after logging why. */
+/* Takes the settings over (also on failure: they are released then) and loads the keys they name. Without a key file it
+ * makes one that dies with the process, or keeps the one that `old` (may be NULL) has made. NULL after
+ * logging why. */
 struct snapshot *snapshot_new(struct conf *conf, const struct snapshot *old) MUST_USE;
 struct snapshot *snapshot_ref(struct snapshot *snapshot);
 void snapshot_unref(struct snapshot *snapshot);

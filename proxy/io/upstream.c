@@ -34,8 +34,8 @@ struct upstream {
     size_t last_host;
     int fd;
     bool is_resolving;
-    bool is_polling; /* the poll handle is known to the loop */
-    bool is_over;    /* done or cancelled: wait for the loop, then free */
+    bool is_polling;              /* the poll handle is known to the loop */
+    bool is_over;                 /* done or cancelled: wait for the loop, then free */
     char why[UPSTREAM_WHY_BYTES]; /* what failed so far, for a person */
 };
 
@@ -75,7 +75,7 @@ void upstream_cancel(struct upstream *upstream)
     assert(!upstream->is_over);
     upstream->is_over = true;
     if (upstream->is_resolving)
-        uv_cancel((uv_req_t *)&upstream->resolver); /* too late when it runs already: its call-back then finds is_over */
+        uv_cancel((uv_req_t *)&upstream->resolver); /* too late when it runs: its call-back then finds is_over */
     if (upstream->fd >= 0) {
         if (upstream->is_polling)
             uv_close((uv_handle_t *)&upstream->poll, upstream_on_poll_closed);
@@ -259,8 +259,8 @@ static void upstream_next_host(struct upstream *upstream)
 
 /* ---- the outside ---- */
 
-struct upstream *upstream_new(uv_loop_t *loop, const struct session_target *target, uint64_t timeout_ms, upstream_on_done on_done,
-                              void *owner)
+struct upstream *upstream_new(uv_loop_t *loop, const struct session_target *target, uint64_t timeout_ms,
+                              upstream_on_done on_done, void *owner)
 {
     assert(target->host_index < (int)target->database->nhosts);
     struct upstream *upstream = mem_zalloc(sizeof *upstream);

@@ -19,8 +19,8 @@ typedef void (*upstream_on_done)(void *owner, int fd, int host_index, const char
 
 /* `timeout_ms` bounds each address, and each name look-up; 0: the system's own time-out. NULL when out of memory. The
  * target's database must live until the call-back or the cancel. */
-struct upstream *upstream_new(uv_loop_t *loop, const struct session_target *target, uint64_t timeout_ms, upstream_on_done on_done,
-                              void *owner) MUST_USE;
+struct upstream *upstream_new(uv_loop_t *loop, const struct session_target *target, uint64_t timeout_ms,
+                              upstream_on_done on_done, void *owner) MUST_USE;
 /* Begins; the call-back may come before this returns. */
 void upstream_start(struct upstream *upstream);
 /* Gives up without a call-back. */

@@ -33,7 +33,8 @@ struct worker {
     uv_async_t wake;
     uv_timer_t tick;
     struct pair_env env;
-    struct snapshot *snapshot;     /* in force */
+    struct snapshot *snapshot; /* in force */
+    struct stats stats;
     struct acceptor *acceptors;
     size_t nacceptors;
     uv_async_t *done;
@@ -121,7 +122,8 @@ static void worker_on_change(struct pair_env *env)
 static void worker_pause_acceptor(struct worker *worker, struct acceptor *acceptor, int error)
 {
     if (!acceptor->is_paused)
-        log_at(LOG_WARNING, "could not accept on %s, trying again in a second: %s", acceptor->listener->name, strerror(error));
+        log_at(LOG_WARNING, "could not accept on %s, trying again in a second: %s", acceptor->listener->name,
+               strerror(error));
     acceptor->is_paused = true;
     uv_poll_stop(&acceptor->poll);
     worker_need_tick(worker);
@@ -274,8 +276,8 @@ static int worker_open_loop(struct worker *worker, const struct listener_set *li
     return rc < 0 ? rc : worker_open_acceptors(worker, listeners);
 }
 
-struct worker *worker_new(int index, struct snapshot *snapshot, const struct listener_set *listeners, struct pair_counts *counts,
-                          uv_async_t *done)
+struct worker *worker_new(int index, struct snapshot *snapshot, const struct listener_set *listeners,
+                          struct pair_counts *counts, uv_async_t *done)
 {
     struct worker *worker = mem_zalloc(sizeof *worker);
     if (!worker || uv_loop_init(&worker->loop) < 0) {
@@ -291,6 +293,7 @@ struct worker *worker_new(int index, struct snapshot *snapshot, const struct lis
     worker->env.on_change = worker_on_change;
     worker->env.session.now = worker_now;
     worker->env.session.clock = worker;
+    worker->env.session.stats = &worker->stats;
     worker_take_snapshot(worker, snapshot_ref(snapshot));
     worker->env.session.plans = plan_cache_new((size_t)snapshot->conf->plan_cache_size);
     int rc = worker->env.session.plans ? worker_open_loop(worker, listeners) : UV_ENOMEM;

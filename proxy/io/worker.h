@@ -21,10 +21,10 @@ enum worker_order {
     WORKER_KILL = 4   /* all connections are closed at once */
 };
 
-/* Makes a worker that accepts from the listeners of `index` and the shared ones, and counts with all others. `done` is signalled when its thread is
- * about to end. NULL after logging the reason. */
-struct worker *worker_new(int index, struct snapshot *snapshot, const struct listener_set *listeners, struct pair_counts *counts,
-                          uv_async_t *done) MUST_USE;
+/* Makes a worker that accepts from the listeners of `index` and the shared ones, and counts with all others. `done` is
+ * signalled when its thread is about to end. NULL after logging the reason. */
+struct worker *worker_new(int index, struct snapshot *snapshot, const struct listener_set *listeners,
+                          struct pair_counts *counts, uv_async_t *done) MUST_USE;
 bool worker_start(struct worker *worker) MUST_USE;
 /* Sessions that start from now on are served by this snapshot. */
 void worker_reload(struct worker *worker, struct snapshot *snapshot);

@@ -8,7 +8,8 @@ what else the machine does falls on all of them. Figures are the proxy's own: CP
 system calls, per transaction of `pgbench -S`; set-up of the connections is measured apart and taken off. Medians, with
 the smallest and the largest in brackets. Starts a private PostgreSQL and stops everything it started.
 """
-import argparse, atexit, glob, os, pwd, random, re, shutil, signal, socket, statistics, struct, subprocess, sys, tempfile, time
+import argparse, atexit, glob, os, pwd, random, re, shutil, signal, socket, statistics, struct, subprocess, sys
+import tempfile, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -141,14 +142,15 @@ def start_server(work):
     wait_port(port, process, "PostgreSQL")
     while subprocess.run(**psql(port, "SELECT 1"), capture_output=True).returncode:  # "starting up"
         time.sleep(0.1)
-    subprocess.run([f"{BIN}/pgbench", "-h", "127.0.0.1", "-p", str(port), "-U", DATABASE_USER, "-i", "-s", "10", "-q", "postgres"],
-                   check=True, capture_output=True)
+    subprocess.run([f"{BIN}/pgbench", "-h", "127.0.0.1", "-p", str(port), "-U", DATABASE_USER, "-i", "-s", "10", "-q",
+                    "postgres"], check=True, capture_output=True)
     subprocess.run(**psql(port, "CHECKPOINT"), check=True, capture_output=True)
     return Target("direct", port)
 
 
 def psql(port, sql):
-    return dict(args=[f"{BIN}/psql", "-X", "-h", "127.0.0.1", "-p", str(port), "-U", DATABASE_USER, "-qAtc", sql, "postgres"])
+    return dict(args=[f"{BIN}/psql", "-X", "-h", "127.0.0.1", "-p", str(port), "-U", DATABASE_USER, "-qAtc", sql,
+                      "postgres"])
 
 
 def start_splicer(work, server):
@@ -156,7 +158,7 @@ def start_splicer(work, server):
     if not os.path.exists(program):
         if not shutil.which("cc") or subprocess.run(["pkg-config", "--exists", "libuv"]).returncode:
             return skip("splicer", "no C compiler or no libuv to build it with")
-        found = subprocess.run(["pkg-config", "--cflags", "--libs", "libuv"], capture_output=True, text=True, check=True)
+        found = subprocess.run(["pkg-config", "--cflags", "--libs", "libuv"], capture_output=True, text=True)
         subprocess.run(["cc", "-O2", os.path.join(HERE, "splice.c"), "-o", program, *found.stdout.split()], check=True)
     port = free_port()
     process = work.start("splice", [program, str(port), str(server.port)])
@@ -222,7 +224,8 @@ def skip(name, reason):
 def pgbench(target, clients, mode, limit):
     command = [f"{BIN}/pgbench", "-h", "127.0.0.1", "-p", str(target.port), "-U", DATABASE_USER, "-n", "-S", "-M", mode,
                "-c", str(clients), "-j", str(min(clients, 2)), *limit, "postgres"]
-    done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, PGSSLMODE="disable", PGGSSENCMODE="disable"))
+    plain = dict(os.environ, PGSSLMODE="disable", PGGSSENCMODE="disable")
+    done = subprocess.run(command, capture_output=True, text=True, env=plain)
     if done.returncode:
         sys.exit(f"bench: pgbench through {target.name}: {done.stderr.strip()}")
     return int(re.search(r"transactions actually processed: (\d+)", done.stdout)[1]), \
@@ -368,7 +371,8 @@ def paired_ratios(figures, over, under, cells):
 
 def gate(results, name, value):
     bound = GATES[name]
-    results.append(("PASS" if value <= bound else "FAIL", name, f"{value:.3f}" if value < 100 else f"{value:.0f}", f"<= {bound}"))
+    verdict = "PASS" if value <= bound else "FAIL"
+    results.append((verdict, name, f"{value:.3f}" if value < 100 else f"{value:.0f}", f"<= {bound}"))
 
 
 def bench_cpu(options, targets, cells, results):
@@ -393,7 +397,8 @@ def bench_calls(options, targets, cells, results):
         return
     cells = [cell for cell in cells if cell[0] in (1, 64)]
     proxies = [t for t in targets if t.process]
-    figures, _ = measure(argparse.Namespace(reps=min(options.reps, 2), seconds=options.seconds), proxies, cells, meter, "calls")
+    fewer = argparse.Namespace(reps=min(options.reps, 2), seconds=options.seconds)  # they hardly vary
+    figures, _ = measure(fewer, proxies, cells, meter, "calls")
     show("system calls per transaction", figures, proxies, cells, 1, 2)
     for clients, plural in ((1, "1 client"), (64, "64 clients")):
         values = [v for cell in cells if cell[0] == clients for v in figures["pgseek", cell]]

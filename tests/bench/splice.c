@@ -1,7 +1,7 @@
 /* splice.c - the floor: a libuv proxy that looks at nothing. usage: splice LISTEN_PORT SERVER_PORT (127.0.0.1)
  *
- * libuv streams, one read buffer, a write without a queue first, reading stopped while a rest is queued. What pgseek costs
- * more than this is what understanding the protocol costs. */
+ * libuv streams, one read buffer, a write without a queue first, reading stopped while a rest is queued. What pgseek
+ * costs more than this is what understanding the protocol costs. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

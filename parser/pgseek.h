@@ -241,6 +241,7 @@ struct pgseek_query; /* immutable once made */
 struct pgseek_reading {
     bool standard_strings; /* standard_conforming_strings = on; off gives reason `strings` */
     bool ascii_safe_encoding; /* the client_encoding has no ASCII trail bytes, and non-ASCII text may be parsed */
+    int cursor_param; /* n of the $n that carries the cursor: its value is no part of the contract; 0: none */
 };
 
 /* Parses and classifies one statement. NULL with *reason set when it cannot be a page for a reason that no catalog
@@ -259,6 +260,8 @@ const char *pgseek_query_function_name(const struct pgseek_query *query, size_t 
 
 /* Highest $n in the text. */
 int pgseek_query_param_count(const struct pgseek_query *query);
+/* Whether $n stands anywhere in the text. */
+bool pgseek_query_uses_param(const struct pgseek_query *query, int n);
 
 /* LIMIT and OFFSET of the page level. A value is evaluated with the client's parameters. */
 enum pgseek_number_kind {

@@ -164,6 +164,10 @@ static enum tree_step renumber_visit(ProtobufCMessage *message, void *context)
     if (!tree_is(message, &pg_query__param_ref__descriptor))
         return TREE_DEEPER;
     PgQuery__ParamRef *param = (PgQuery__ParamRef *)message;
+    if (param->number == query->cursor_param) {
+        param->number = 0;
+        return TREE_OVER;
+    }
     while (i < query->nfilter_params && query->filter_params[i] != param->number)
         i++;
     if (i == query->nfilter_params)
@@ -246,6 +250,7 @@ static enum pgseek_reason build(struct pgseek_query *query, const char *sql, siz
 {
     enum pgseek_reason reason = scan(query, sql, len);
 
+    query->cursor_param = reading->cursor_param;
     if (reason == PGSEEK_REASON_NONE)
         reason = check_text(&query->lex, reading);
     if (reason == PGSEEK_REASON_NONE)
@@ -317,6 +322,20 @@ const char *pgseek_query_function_name(const struct pgseek_query *query, size_t 
 int pgseek_query_param_count(const struct pgseek_query *query)
 {
     return query->param_count;
+}
+
+static enum tree_step stop_at_param(ProtobufCMessage *message, void *context)
+{
+    const int *number = context;
+
+    if (!tree_is(message, &pg_query__param_ref__descriptor))
+        return TREE_DEEPER;
+    return ((PgQuery__ParamRef *)message)->number == *number ? TREE_STOP : TREE_OVER;
+}
+
+bool pgseek_query_uses_param(const struct pgseek_query *query, int n)
+{
+    return !tree_walk(&query->parsed->base, stop_at_param, &n);
 }
 
 static const struct number *clause_number(const struct pgseek_query *query, enum pgseek_clause clause)

@@ -172,10 +172,10 @@ char *pgseek_guard_new(const struct pgseek_plan *plan, const char *const *scope,
     put_facts(&text, plan);
     put_digest(&text, "filter", guard_param(plan, PGSEEK_GUARD_FILTER), "sqrt", "-1");
     put_digest(&text, "scope", guard_param(plan, PGSEEK_GUARD_SCOPE), "ln", "0");
-    text_puts(&text, " FROM (SELECT ");
+    text_puts(&text, " FROM (SELECT pg_catalog.substr(");
     put_filter(&text, plan);
-    text_puts(&text, " AS filter, ");
+    text_puts(&text, ", 1, 16) AS filter, pg_catalog.substr(");
     put_scope(&text, scope, nscope);
-    text_puts(&text, " AS scope) d");
+    text_puts(&text, ", 1, 16) AS scope) d");
     return text_take(&text);
 }

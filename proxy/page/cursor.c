@@ -74,14 +74,14 @@ static bool cursor_seal_encrypted(const struct keyring_key *key, struct span pay
     uint8_t header[CURSOR_HEADER];
     assert(token->len == CURSOR_HEADER);
     memcpy(header, token->ptr, sizeof header); /* the buffer may move */
-    return seal_encrypt(key->encrypt, span_of(header, sizeof header), payload, token);
+    return seal_encrypt(&key->seal, span_of(header, sizeof header), payload, token);
 }
 
 static bool cursor_seal_signed(const struct keyring_key *key, struct span payload, struct buf *token)
 {
     uint8_t mac[SEAL_MAC];
     buf_put_span(token, payload);
-    if (token->failed || !seal_sign(key->sign, buf_span(token), mac))
+    if (token->failed || !seal_sign(&key->seal, buf_span(token), mac))
         return false;
     buf_put(token, mac, sizeof mac);
     return true;
@@ -191,8 +191,8 @@ static uint8_t *cursor_unseal(const struct keyring *keyring, struct span bytes, 
         cursor_untrusted(error, header, "could not be tried: out of memory");
         return NULL;
     }
-    bool ok = is_signed ? seal_verify(key->sign, span_of(bytes.ptr, CURSOR_HEADER + *len), sealed.ptr + *len)
-                        : seal_decrypt(key->encrypt, head, sealed, payload);
+    bool ok = is_signed ? seal_verify(&key->seal, span_of(bytes.ptr, CURSOR_HEADER + *len), sealed.ptr + *len)
+                        : seal_decrypt(&key->seal, head, sealed, payload);
     if (!ok) {
         cursor_untrusted(error, header, "is known, but the token was altered");
         mem_free(payload);
@@ -246,7 +246,7 @@ bool cursor_open(const struct keyring *keyring, struct span token, int64_t now, 
                  struct pgseek_error *error)
 {
     uint8_t bytes[CURSOR_MAX_BYTES];
-    struct cursor_header header;
+    struct cursor_header header = {0};
     size_t len = 0;
     *cursor = (struct cursor){0};
     if (!cursor_decode(token, bytes, &len, error))

@@ -8,21 +8,19 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
-#define SEAL_BLOCK 16
-
-/* One AES-256 block cipher call per 16 bytes, in place. */
-static bool seal_blocks(const uint8_t key[SEAL_KEY], uint8_t *blocks, int len)
+/* Encrypts whole blocks with AES-256 alone, in place. */
+static bool seal_blocks(const struct seal_key *key, uint8_t *blocks, int len)
 {
     EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
     int done = 0;
-    bool ok = ctx && EVP_EncryptInit_ex(ctx, EVP_aes_256_ecb(), NULL, key, NULL) == 1 &&
+    bool ok = ctx && EVP_EncryptInit_ex(ctx, key->block, NULL, key->encrypt, NULL) == 1 &&
               EVP_CIPHER_CTX_set_padding(ctx, 0) == 1 && EVP_EncryptUpdate(ctx, blocks, &done, blocks, len) == 1 &&
               done == len;
     EVP_CIPHER_CTX_free(ctx);
     return ok;
 }
 
-/* CMAC's first subkey: the encrypted zero block, doubled in GF(2^128). */
+/* Doubling in GF(2^128). */
 static void seal_double(uint8_t block[SEAL_BLOCK])
 {
     uint8_t carry = (uint8_t)(block[0] >> 7);
@@ -31,34 +29,48 @@ static void seal_double(uint8_t block[SEAL_BLOCK])
     block[SEAL_BLOCK - 1] = (uint8_t)(block[SEAL_BLOCK - 1] << 1 ^ (carry ? 0x87 : 0));
 }
 
-/* The key of one token: NIST SP 800-108 in counter mode with CMAC, over the nonce's first 12 bytes. */
-static bool seal_derive(const uint8_t key[SEAL_KEY], const uint8_t nonce[SEAL_NONCE], uint8_t derived[SEAL_KEY])
+bool seal_key_init(struct seal_key *key, const uint8_t encrypt[SEAL_KEY], const uint8_t sign[SEAL_KEY])
 {
-    uint8_t subkey[SEAL_BLOCK] = {0};
-    if (!seal_blocks(key, subkey, SEAL_BLOCK))
-        return false;
-    seal_double(subkey);
+    *key = (struct seal_key){.block = EVP_CIPHER_fetch(NULL, "AES-256-ECB", NULL),
+                             .gcm = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL)};
+    memcpy(key->encrypt, encrypt, SEAL_KEY);
+    memcpy(key->sign, sign, SEAL_KEY);
+    /* CMAC's first subkey: the encrypted zero block, doubled. */
+    bool ok = key->block && key->gcm && seal_blocks(key, key->subkey, SEAL_BLOCK);
+    seal_double(key->subkey);
+    return ok;
+}
+
+void seal_key_fini(struct seal_key *key)
+{
+    EVP_CIPHER_free(key->block);
+    EVP_CIPHER_free(key->gcm);
+    OPENSSL_cleanse(key, sizeof *key);
+}
+
+/* The key of one token: NIST SP 800-108 in counter mode with CMAC, over the nonce's first 12 bytes. */
+static bool seal_derive(const struct seal_key *key, const uint8_t nonce[SEAL_NONCE], uint8_t derived[SEAL_KEY])
+{
     for (uint8_t i = 0; i < SEAL_KEY / SEAL_BLOCK; i++) {
         uint8_t *block = derived + (size_t)i * SEAL_BLOCK;
         const uint8_t prefix[] = {0, (uint8_t)(i + 1), 'X', 0};
         memcpy(block, prefix, sizeof prefix);
         memcpy(block + sizeof prefix, nonce, SEAL_BLOCK - sizeof prefix);
         for (size_t j = 0; j < SEAL_BLOCK; j++)
-            block[j] ^= subkey[j];
+            block[j] ^= key->subkey[j];
     }
-    OPENSSL_cleanse(subkey, sizeof subkey);
     return seal_blocks(key, derived, SEAL_KEY);
 }
 
 /* A context that is keyed for one token and has seen its header. NULL when out of memory. */
-static EVP_CIPHER_CTX *seal_begin(const uint8_t key[SEAL_KEY], const uint8_t nonce[SEAL_NONCE], struct span header,
+static EVP_CIPHER_CTX *seal_begin(const struct seal_key *key, const uint8_t nonce[SEAL_NONCE], struct span header,
                                   int enc)
 {
     uint8_t derived[SEAL_KEY];
     EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
     int done = 0;
     bool ok = ctx && seal_derive(key, nonce, derived) &&
-              EVP_CipherInit_ex(ctx, EVP_aes_256_gcm(), NULL, derived, nonce + SEAL_NONCE / 2, enc) == 1 &&
+              EVP_CipherInit_ex(ctx, key->gcm, NULL, derived, nonce + SEAL_NONCE / 2, enc) == 1 &&
               (header.len == 0 || EVP_CipherUpdate(ctx, NULL, &done, header.ptr, (int)header.len) == 1);
     OPENSSL_cleanse(derived, sizeof derived);
     if (ok)
@@ -67,7 +79,7 @@ static EVP_CIPHER_CTX *seal_begin(const uint8_t key[SEAL_KEY], const uint8_t non
     return NULL;
 }
 
-bool seal_encrypt_nonce(const uint8_t key[SEAL_KEY], const uint8_t nonce[SEAL_NONCE], struct span header,
+bool seal_encrypt_nonce(const struct seal_key *key, const uint8_t nonce[SEAL_NONCE], struct span header,
                         struct span plain, uint8_t *sealed)
 {
     EVP_CIPHER_CTX *ctx = seal_begin(key, nonce, header, 1);
@@ -80,13 +92,13 @@ bool seal_encrypt_nonce(const uint8_t key[SEAL_KEY], const uint8_t nonce[SEAL_NO
     return ok;
 }
 
-bool seal_encrypt(const uint8_t key[SEAL_KEY], struct span header, struct span plain, struct buf *out)
+bool seal_encrypt(const struct seal_key *key, struct span header, struct span plain, struct buf *out)
 {
     uint8_t *room = buf_room(out, SEAL_NONCE + plain.len + SEAL_TAG);
     return room && RAND_bytes(room, SEAL_NONCE) == 1 && seal_encrypt_nonce(key, room, header, plain, room + SEAL_NONCE);
 }
 
-bool seal_decrypt(const uint8_t key[SEAL_KEY], struct span header, struct span sealed, uint8_t *plain)
+bool seal_decrypt(const struct seal_key *key, struct span header, struct span sealed, uint8_t *plain)
 {
     if (sealed.len < SEAL_NONCE + SEAL_TAG)
         return false;
@@ -107,13 +119,13 @@ bool seal_decrypt(const uint8_t key[SEAL_KEY], struct span header, struct span s
     return ok;
 }
 
-bool seal_sign(const uint8_t key[SEAL_KEY], struct span message, uint8_t mac[SEAL_MAC])
+bool seal_sign(const struct seal_key *key, struct span message, uint8_t mac[SEAL_MAC])
 {
     unsigned len = 0;
-    return HMAC(EVP_sha256(), key, SEAL_KEY, message.ptr, message.len, mac, &len) && len == SEAL_MAC;
+    return HMAC(EVP_sha256(), key->sign, SEAL_KEY, message.ptr, message.len, mac, &len) && len == SEAL_MAC;
 }
 
-bool seal_verify(const uint8_t key[SEAL_KEY], struct span message, const uint8_t mac[SEAL_MAC])
+bool seal_verify(const struct seal_key *key, struct span message, const uint8_t mac[SEAL_MAC])
 {
     uint8_t expected[SEAL_MAC];
     bool ok = seal_sign(key, message, expected) && CRYPTO_memcmp(expected, mac, SEAL_MAC) == 0;

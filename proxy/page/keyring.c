@@ -43,7 +43,8 @@ void keyring_free(struct keyring *keyring)
 {
     if (!keyring || atomic_fetch_sub_explicit(&keyring->refs, 1, memory_order_acq_rel) > 1)
         return;
-    OPENSSL_cleanse(keyring, sizeof *keyring);
+    for (size_t i = 0; i < keyring->count; i++)
+        seal_key_fini(&keyring->key[i].seal);
     munmap(keyring, sizeof *keyring);
 }
 
@@ -63,9 +64,14 @@ static bool keyring_add(struct keyring *keyring, const struct keyring_line *line
 {
     assert(keyring->count < KEYRING_MAX_KEYS);
     struct keyring_key *key = &keyring->key[keyring->count++];
+    uint8_t encrypt[SEAL_KEY];
+    uint8_t sign[SEAL_KEY];
     memcpy(key->id, line->id, KEYRING_ID);
-    return keyring_derive(line->secret, "pgseek cursor encrypt v1", key->encrypt) &&
-           keyring_derive(line->secret, "pgseek cursor sign v1", key->sign);
+    bool ok = keyring_derive(line->secret, "pgseek cursor encrypt v1", encrypt) &&
+              keyring_derive(line->secret, "pgseek cursor sign v1", sign) && seal_key_init(&key->seal, encrypt, sign);
+    OPENSSL_cleanse(encrypt, sizeof encrypt);
+    OPENSSL_cleanse(sign, sizeof sign);
+    return ok;
 }
 
 struct keyring *keyring_ephemeral(void)

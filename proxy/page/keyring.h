@@ -7,6 +7,7 @@
 
 #include "../../parser/pgseek.h"
 #include "../protocol/bytes.h"
+#include "cursor_seal.h"
 
 #define KEYRING_MAX_KEYS 64
 #define KEYRING_ID 4      /* bytes of a key's id, which stands in every token */
@@ -15,8 +16,7 @@
 /* One key, as its users see it. Each use has a sub-key of its own, so that no key serves two algorithms. */
 struct keyring_key {
     uint8_t id[KEYRING_ID];
-    uint8_t encrypt[KEYRING_SECRET];
-    uint8_t sign[KEYRING_SECRET];
+    struct seal_key seal;
 };
 
 struct keyring;

@@ -13,6 +13,7 @@ struct conf;
 struct conf_database;
 struct keyring;
 struct plan_cache;
+struct stats;
 struct session;
 
 enum side { SIDE_FRONTEND, SIDE_BACKEND };
@@ -22,6 +23,7 @@ struct session_env {
     const struct conf *conf;  /* the snapshot that new sessions take */
     struct keyring *keyring;  /* seals and opens cursors; NULL until loaded */
     struct plan_cache *plans; /* this worker's; never shared */
+    struct stats *stats;      /* this worker's counters; may be NULL */
     struct sink to_frontend;  /* what the last call wants sent to the client ... */
     struct sink to_backend;   /* ... and to the server */
     int64_t (*now)(void *clock); /* wall clock, in seconds since 1970 */

@@ -1,0 +1,32 @@
+/* catalog.h - side queries: how they are asked on the client's own server connection, and what their rows said.
+ *
+ * It composes messages and collects answers, and must not know when they are sent or to whose group they belong. The
+ * statements are the parser's; they run under a reserved name and are closed at once. */
+#ifndef CATALOG_H
+#define CATALOG_H
+
+#include "planned.h"
+
+#define CATALOG_MAX_ROWS 20000 /* of facts; a server that sends more is not believed */
+
+struct catalog {
+    struct context context;
+    struct pgseek_facts *facts;
+    struct description description;
+    size_t nrows;
+    bool failed; /* an answer was malformed, too large, or did not fit in memory */
+};
+
+void catalog_fini(struct catalog *catalog);
+bool catalog_start(struct catalog *catalog) MUST_USE;
+
+/* Appends C P B E C C for the context statement, and for the facts of a query. `name` is the reserved name. */
+void catalog_put_context(struct buf *out, const char *name);
+void catalog_put_facts(struct buf *out, const char *name, const struct pgseek_query *query);
+/* How many replies each of them gets, in order: 3 1 2 (D...C) 3 3. */
+
+/* One DataRow body of an answer. */
+void catalog_context_row(struct catalog *catalog, struct span body);
+void catalog_facts_row(struct catalog *catalog, struct span body);
+
+#endif

@@ -1,0 +1,425 @@
+/* backend.c - what each message of the server answers, and where it goes.
+ *
+ * The head of the queue says what a reply belongs to; one table says which replies complete which kind. It must not know how pages or side
+ * queries are made. */
+#include "internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_SMALL 65536         /* replies that are short by nature */
+#define MAX_ERROR (1u << 20)    /* an ErrorResponse that is looked at */
+#define MAX_ROW WIRE_MAX_LENGTH /* a row of a page: as long as a row can be */
+
+typedef enum action reply_fn(struct session *session, struct pending *head, struct span message);
+
+static struct span body_of(struct span message)
+{
+    return span_of(message.ptr + WIRE_HEADER, message.len - WIRE_HEADER);
+}
+
+static bool is_ours(const struct pending *head)
+{
+    return head->role != ROLE_CLIENT;
+}
+
+static struct page *page_of(const struct pending *head)
+{
+    return head->follow ? head->follow->page : NULL;
+}
+
+static enum action unexpected(struct session *session)
+{
+    return session_violation(session, SIDE_BACKEND, "an unexpected reply");
+}
+
+/* The head is answered: its changes stay. */
+static enum action done(struct session *session, enum action action)
+{
+    pop_head(session);
+    return action;
+}
+
+/* ---- ParseComplete, BindComplete, CloseComplete ---- */
+
+static enum action reply_parse(struct session *session, struct pending *head, struct span message)
+{
+    (void)message;
+    if (head->kind != PENDING_PARSE || head->role == ROLE_REFUSE)
+        return unexpected(session);
+    return done(session, is_ours(head) ? ACTION_DONE : ACTION_FORWARD);
+}
+
+static enum action reply_bind(struct session *session, struct pending *head, struct span message)
+{
+    (void)message;
+    if (head->kind != PENDING_BIND)
+        return unexpected(session);
+    if (head->role != ROLE_PAGE)
+        return done(session, is_ours(head) ? ACTION_DONE : ACTION_FORWARD);
+    bool had_it = session->tagging->retry.bound;
+    session->tagging->retry.bound = true;
+    return done(session, had_it ? ACTION_DONE : ACTION_FORWARD);
+}
+
+static enum action reply_close(struct session *session, struct pending *head, struct span message)
+{
+    (void)message;
+    if (head->kind != PENDING_CLOSE)
+        return unexpected(session);
+    enum action action = is_ours(head) ? ACTION_DONE : ACTION_FORWARD;
+    bool ends = head->role == ROLE_SIDE_END;
+    pop_head(session);
+    if (ends)
+        inquiry_ended(session);
+    return action;
+}
+
+/* ---- descriptions ---- */
+
+/* ParameterDescription without the one parameter that is ours. */
+static enum action trim_params(struct session *session, struct span body)
+{
+    struct reader rd = rd_init(body);
+    uint16_t count = rd_u16(&rd);
+    if (count != 1 || rd_left(&rd) != 4)
+        return session_violation(session, SIDE_BACKEND, "a malformed ParameterDescription");
+    struct buf *out = to_frontend(session);
+    size_t at = wire_open(out, 't');
+    buf_put_u16(out, 0);
+    wire_close(out, at);
+    sent_frontend(session);
+    return ACTION_DONE;
+}
+
+static enum action reply_params(struct session *session, struct pending *head, struct span message)
+{
+    if (head->kind != PENDING_DESCRIBE_STATEMENT)
+        return unexpected(session);
+    if (head->role == ROLE_DESCRIBE)
+        return inquiry_described(session, 't', body_of(message));
+    if (is_ours(head))
+        return ACTION_DONE;
+    return head->follow && head->follow->hides_param ? trim_params(session, body_of(message)) : ACTION_FORWARD;
+}
+
+static enum action reply_columns(struct session *session, struct pending *head, struct span message)
+{
+    struct page *page = page_of(head);
+    enum action action = ACTION_FORWARD;
+    if (page && !is_ours(head) && page_filters(page))
+        action = deliver_description(session, page, body_of(message), head->kind != PENDING_DESCRIBE_STATEMENT);
+    if (head->kind == PENDING_QUERY)
+        return action;
+    if (head->kind != PENDING_DESCRIBE_STATEMENT && head->kind != PENDING_DESCRIBE_PORTAL)
+        return unexpected(session);
+    if (head->role == ROLE_DESCRIBE)
+        action = inquiry_described(session, 'T', body_of(message));
+    else if (is_ours(head))
+        action = ACTION_DONE;
+    return action == ACTION_FAIL ? action : done(session, action);
+}
+
+static enum action reply_no_data(struct session *session, struct pending *head, struct span message)
+{
+    (void)message;
+    if (head->kind != PENDING_DESCRIBE_STATEMENT && head->kind != PENDING_DESCRIBE_PORTAL)
+        return unexpected(session);
+    return done(session, is_ours(head) ? ACTION_DONE : ACTION_FORWARD);
+}
+
+/* ---- rows and ends ---- */
+
+static enum action reply_row(struct session *session, struct pending *head, struct span message)
+{
+    if (head->kind != PENDING_EXECUTE && head->kind != PENDING_QUERY)
+        return unexpected(session);
+    if (head->role == ROLE_CONTEXT || head->role == ROLE_FACTS)
+        return inquiry_row(session, head, body_of(message));
+    if (head->role == ROLE_GUARD)
+        return deliver_digests(session, page_of(head), body_of(message));
+    if (is_ours(head))
+        return ACTION_DONE;
+    struct page *page = page_of(head);
+    return page && page_filters(page) ? deliver_row(session, page, body_of(message)) : ACTION_FORWARD;
+}
+
+static enum action end_show(struct session *session)
+{
+    wire_put_command(to_frontend(session), "SHOW");
+    sent_frontend(session);
+    return ACTION_DONE;
+}
+
+static enum action end_client(struct session *session, struct pending *head, struct span message)
+{
+    struct page *page = page_of(head);
+    if (page)
+        return deliver_end(session, page, message.ptr[0], message);
+    if (message.ptr[0] == 'C' && head->follow && head->follow->is_show)
+        return end_show(session);
+    return ACTION_FORWARD;
+}
+
+/* CommandComplete, EmptyQueryResponse, PortalSuspended. */
+static enum action reply_end(struct session *session, struct pending *head, struct span message)
+{
+    if (head->kind != PENDING_EXECUTE && head->kind != PENDING_QUERY)
+        return unexpected(session);
+    enum action action = is_ours(head) ? ACTION_DONE : end_client(session, head, message);
+    if (action == ACTION_FAIL)
+        return action;
+    if (message.ptr[0] == 'C' && !is_ours(head)) {
+        struct reader rd = rd_init(body_of(message));
+        struct span tag = rd_cstr(&rd);
+        if (rd.failed)
+            return session_violation(session, SIDE_BACKEND, "a malformed CommandComplete");
+        if (command_completed(session, head, (const char *)tag.ptr) == ACTION_FAIL)
+            return ACTION_FAIL;
+    }
+    if (head->kind == PENDING_QUERY)
+        return action;
+    if (head->role == ROLE_GUARD)
+        retry_over(session);
+    session->copy_in = false;
+    return done(session, action);
+}
+
+/* ---- COPY ---- */
+
+/* CopyInResponse, CopyBothResponse: Syncs that were sent ahead are not answered, up to the end of the COPY. */
+static enum action reply_copy_in(struct session *session, struct pending *head, struct span message)
+{
+    (void)message;
+    if (head->kind != PENDING_EXECUTE && head->kind != PENDING_QUERY)
+        return unexpected(session);
+    uint32_t i = 1;
+    while (i < session->owed.count && pending_at(&session->owed, i)->kind == PENDING_SYNC) {
+        follow_free(pending_at(&session->owed, i)->follow);
+        pending_remove(&session->owed, i);
+        session->unsynced = true;
+    }
+    bool ended = i < session->owed.count && pending_at(&session->owed, i)->kind == PENDING_COPY_END;
+    session->copy_in = !ended;
+    return ACTION_FORWARD;
+}
+
+/* ---- errors ---- */
+
+/* The error's fields with the position mapped back to the client's text, or left out. */
+static enum action forward_mapped(struct session *session, struct page *page, struct span message)
+{
+    struct span field;
+    if (!page || !page->planned || !page->shape || !wire_error_field(body_of(message), 'P', &field))
+        return ACTION_FORWARD;
+    int position = pgseek_shape_position(page->planned->plan, page->shape, atoi((const char *)field.ptr));
+    struct buf *out = to_frontend(session);
+    size_t at = wire_open(out, 'E');
+    struct reader rd = rd_init(body_of(message));
+    for (uint8_t letter = rd_u8(&rd); letter && !rd.failed; letter = rd_u8(&rd)) {
+        struct span value = rd_cstr(&rd);
+        if (letter == 'P' && position == 0)
+            continue;
+        buf_put_u8(out, letter);
+        if (letter == 'P')
+            buf_put_format(out, "%d", position);
+        else
+            buf_put_span(out, value);
+        buf_put_u8(out, 0);
+    }
+    buf_put_u8(out, 0);
+    wire_close(out, at);
+    sent_frontend(session);
+    return ACTION_DONE;
+}
+
+/* The Parse in the place of a refused message failed, as it should: our error, unless the block had failed before. */
+static enum action error_refused(struct session *session, struct pending *head, struct span message)
+{
+    struct span sqlstate;
+    bool as_planned = wire_error_field(body_of(message), 'C', &sqlstate) && span_equal_cstr(sqlstate, "42703");
+    if (as_planned) {
+        const struct pgseek_error *error = head->follow->refusal;
+        wire_put_error(to_frontend(session), 'E',
+                       &(struct wire_error){.severity = "ERROR", .sqlstate = pgseek_code_sqlstate(error->code), .message = error->message,
+                                            .detail = error->detail, .hint = error->hint});
+        sent_frontend(session);
+    }
+    fail_group(session);
+    return as_planned ? ACTION_DONE : ACTION_FORWARD;
+}
+
+/* A page's own Parse or Bind failed. A stale plan is made anew; anything else is what the original would have met. */
+static enum action error_page(struct session *session, struct pending *head, struct span message)
+{
+    struct span sqlstate;
+    struct page *page = page_of(head);
+    bool is_stale = head->kind == PENDING_PARSE ||
+                    (wire_error_field(body_of(message), 'C', &sqlstate) && span_equal_cstr(sqlstate, "08P01"));
+    if (is_stale && retry_instead(session, page))
+        return ACTION_DONE;
+    enum action action = forward_mapped(session, page, message);
+    fail_group(session);
+    retry_over(session);
+    return action;
+}
+
+static enum action error_client(struct session *session, struct pending *head, struct span message)
+{
+    struct inquiry *inquiry = session->tagging ? &session->tagging->inquiry : NULL;
+    enum action action = forward_mapped(session, page_of(head), message);
+    if (pending_ends_group(head->kind)) {
+        undo(session, head->follow);
+        bool failed = false;
+        session->variables = variables_fail(session->variables, &failed);
+        return failed ? session_nomem(session) : action;
+    }
+    fail_group(session);
+    if (inquiry && inquiry->state == INQUIRY_RUNNING && !inquiry->own_sync)
+        inquiry_reset(inquiry);
+    if (session->tagging)
+        retry_over(session);
+    return action;
+}
+
+static enum action reply_error(struct session *session, struct pending *head, struct span message)
+{
+    session->doubtful |= session->copy_in && !pending_ends_group(head->kind); /* a Sync may have been read by the COPY, or not */
+    session->copy_in = false;
+    switch (head->role) {
+    case ROLE_CONTEXT:
+    case ROLE_FACTS:
+    case ROLE_DESCRIBE:
+    case ROLE_SIDE_END:
+        return inquiry_failed(session);
+    case ROLE_GUARD:
+        return guard_failed(session, page_of(head), body_of(message));
+    case ROLE_REFUSE:
+        return error_refused(session, head, message);
+    case ROLE_SHAPE:
+    case ROLE_PAGE:
+        return error_page(session, head, message);
+    default:
+        return error_client(session, head, message);
+    }
+}
+
+/* ---- ReadyForQuery ---- */
+
+static void login_done(struct session *session)
+{
+    session_move(session, STATE_UP);
+    stats_add(session->env->stats, STATS_LOGINS);
+}
+
+static enum action reply_ready(struct session *session, struct pending *head, struct span message)
+{
+    bool failed = false;
+    if (!pending_ends_group(head->kind) || message.len != 6)
+        return unexpected(session);
+    enum pending_role role = head->role;
+    session->status = message.ptr[5];
+    session->copy_in = false;
+    pop_head(session);
+    session->variables = variables_settle(session->variables, session->status, &failed);
+    if (failed)
+        return session_nomem(session);
+    if (session->owed.readies == 0) {
+        session->wake |= session->holding;
+        if (session->status == 'I')
+            names_clear(&session->portals);
+        if (!session->unsynced)
+            session->doubtful = false;
+        pending_shrink(&session->owed);
+    }
+    if (session->state == STATE_LOGIN)
+        login_done(session);
+    if (role == ROLE_SIDE_END)
+        inquiry_ended(session);
+    if (role == ROLE_DISCARD)
+        return retry_again(session);
+    return role == ROLE_CLIENT ? ACTION_FORWARD : ACTION_DONE;
+}
+
+/* ---- ParameterStatus ---- */
+
+/* Reported settings that decide how a statement is read, or which tables its names mean. */
+static enum action reply_status(struct session *session, struct pending *head, struct span message)
+{
+    (void)head;
+    struct reader rd = rd_init(body_of(message));
+    struct span name = rd_cstr(&rd);
+    struct span value = rd_cstr(&rd);
+    if (!rd_done(&rd))
+        return session_violation(session, SIDE_BACKEND, "a malformed ParameterStatus");
+    if (span_equal_cstr(name, "standard_conforming_strings"))
+        session->strings_standard = span_equal_cstr(value, "on");
+    if (span_equal_cstr(name, "client_encoding"))
+        snprintf(session->encoding, sizeof session->encoding, "%.*s", (int)(value.len < 23 ? value.len : 23), (const char *)value.ptr);
+    if (session->tagging && (span_equal_cstr(name, "search_path") || span_equal_cstr(name, "client_encoding") ||
+                             span_equal_cstr(name, "standard_conforming_strings") || span_equal_cstr(name, "session_authorization")))
+        session->tagging->context_valid = false;
+    return ACTION_FORWARD;
+}
+
+/* ---- the table ---- */
+
+static const struct rule {
+    reply_fn *reply;
+    size_t max;     /* length up to which it is needed whole */
+    bool anywhere;  /* needs no head */
+} rules[256] = {
+    ['1'] = {reply_parse, MAX_SMALL, false},
+    ['2'] = {reply_bind, MAX_SMALL, false},
+    ['3'] = {reply_close, MAX_SMALL, false},
+    ['t'] = {reply_params, 1u << 20, false},
+    ['T'] = {reply_columns, 8u << 20, false},
+    ['n'] = {reply_no_data, MAX_SMALL, false},
+    ['D'] = {reply_row, MAX_ROW, false},
+    ['C'] = {reply_end, MAX_SMALL, false},
+    ['I'] = {reply_end, MAX_SMALL, false},
+    ['s'] = {reply_end, MAX_SMALL, false},
+    ['G'] = {reply_copy_in, MAX_SMALL, false},
+    ['W'] = {reply_copy_in, MAX_SMALL, false},
+    ['E'] = {reply_error, MAX_ERROR, false},
+    ['Z'] = {reply_ready, MAX_SMALL, false},
+    ['S'] = {reply_status, MAX_SMALL, true},
+};
+
+/* A row or description that nobody looks at passes by as it comes. */
+static bool passes_by(const struct pending *head, uint8_t type)
+{
+    if (type == 'D')
+        return head->role == ROLE_CLIENT && !(page_of(head) && page_filters(page_of(head)));
+    return false;
+}
+
+size_t backend_needs(struct session *session, uint8_t type, size_t total)
+{
+    const struct rule *rule = &rules[type];
+    const struct pending *head = pending_head(&session->owed);
+    if (!rule->reply || session->opaque || total > rule->max || (!head && !rule->anywhere))
+        return 0;
+    return head && passes_by(head, type) ? 0 : total;
+}
+
+enum action backend_stream(struct session *session, uint8_t type, bool *drop)
+{
+    const struct pending *head = pending_head(&session->owed);
+    const struct rule *rule = &rules[type];
+    *drop = false;
+    if (session->opaque && type == 'Z' && session->state == STATE_LOGIN)
+        login_done(session);
+    if (session->opaque || !rule->reply || (head && passes_by(head, type)))
+        return ACTION_FORWARD;
+    if (!head) /* an error or notice out of turn is the server's own way to say goodbye */
+        return type == 'E' || rule->anywhere ? ACTION_FORWARD : unexpected(session);
+    return session_violation(session, SIDE_BACKEND, "a reply is too long");
+}
+
+enum action backend_message(struct session *session, uint8_t type, struct span message)
+{
+    struct pending *head = pending_head(&session->owed);
+    return rules[type].reply(session, head, message);
+}

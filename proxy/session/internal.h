@@ -1,0 +1,314 @@
+/* internal.h - what the files of this room share: the session's own struct and the verbs on it.
+ *
+ * Nothing outside session/ may include it. A verb is documented where it is declared; who may change a field is said
+ * beside the field. */
+#ifndef SESSION_INTERNAL_H
+#define SESSION_INTERNAL_H
+
+#include "../admin/conf.h"
+#include "../admin/log.h"
+#include "../admin/stats.h"
+#include "../page/catalog.h"
+#include "../page/page.h"
+#include "../protocol/startup.h"
+#include "../protocol/wire.h"
+#include "names.h"
+#include "pending.h"
+#include "session.h"
+#include "variables.h"
+
+/* ---- states ---- */
+
+enum state {
+    STATE_STARTUP, /* waiting for the first packet that asks for a session */
+    STATE_CONNECT, /* the server link is being made */
+    STATE_LOGIN,   /* relaying until the first ReadyForQuery */
+    STATE_UP,      /* in conversation */
+    STATE_CANCEL,  /* a cancel request was sent; the server will close */
+    STATE_CLOSING  /* nothing more is read; what is in the sinks is the last */
+};
+
+/* ---- objects behind names ---- */
+
+/* A prepared statement that matters: tagged, about a variable, or on the list of commands. */
+struct statement {
+    struct object object;
+    enum { STATEMENT_TAGGED, STATEMENT_VARIABLE, STATEMENT_COMMAND } kind;
+    struct pgseek_tag tag;           /* TAGGED */
+    struct pgseek_variable variable; /* VARIABLE */
+    struct pgseek_command command;   /* COMMAND */
+    char *sql;                       /* TAGGED */
+    size_t sql_len;
+    uint32_t *oids; /* the types that the client declared, lengthened for cursor=$n */
+    size_t noids;
+    uint64_t group;          /* the group it was parsed in */
+    struct planned *planned; /* TAGGED: the plan it had at its last page ... */
+    uint64_t epoch;          /* ... under this context epoch */
+};
+
+/* A portal that matters. */
+struct portal {
+    struct object object;
+    enum { PORTAL_PAGE, PORTAL_SHOW, PORTAL_SET, PORTAL_COMMAND } kind;
+    struct page *page; /* PAGE */
+    bool spends_cursor; /* PAGE: its cursor came from the variable */
+    struct pgseek_command command; /* COMMAND */
+    enum pgseek_option option;     /* SET: option and value, NULL for RESET */
+    char *value;
+    bool local;
+};
+
+/* ---- what hangs on an expected reply ---- */
+
+/* One change that was made when a message was forwarded, and what was there before. */
+struct effect {
+    struct effect *next; /* the change made before this one */
+    enum { EFFECT_STATEMENT, EFFECT_PORTAL, EFFECT_VARIABLES } kind;
+    struct object *object;
+    struct variables *variables;
+    size_t name_len;
+    uint8_t name[];
+};
+
+struct follow {
+    struct effect *effects; /* newest first */
+    struct portal *portal;  /* EXECUTE, DESCRIBE: the portal it runs on */
+    struct page *page;      /* what the replies go through */
+    struct pgseek_error *refusal;     /* REFUSE */
+    enum pgseek_command_kind command; /* EXECUTE, QUERY: what a CommandComplete is checked against */
+    bool commit_chain;
+    bool hides_param; /* DESCRIBE of a stand-in: one parameter of ours */
+    bool is_show;     /* EXECUTE of a stand-in: the tag is SHOW */
+};
+
+/* ---- side queries and the message that waits for them ---- */
+
+enum inquiry_state {
+    INQUIRY_IDLE,
+    INQUIRY_RUNNING,
+    INQUIRY_ANSWERED, /* the catalog holds the answers */
+    INQUIRY_REFUSED,  /* the server's error was the answer to the client's message: it is dropped */
+    INQUIRY_FAILED    /* the server refused: nobody knows the facts */
+};
+
+struct inquiry {
+    enum inquiry_state state;
+    bool own_sync; /* closed with a Sync of ours: its ReadyForQuery is swallowed */
+    bool simple; /* a Query waits, not a Bind */
+    struct pgseek_query *query; /* what the facts are for; owned */
+    struct catalog catalog;
+};
+
+/* What is needed to run a page again when its guard finds the facts changed. */
+struct retry {
+    bool possible;   /* nothing else is in the group, and no block is open */
+    bool bound;      /* the client has had its BindComplete */
+    bool again;      /* this is the second attempt */
+    bool closing;    /* waiting for the ReadyForQuery of the failed group */
+    bool synced;     /* the client's Sync is among the kept messages */
+    struct buf kept; /* the client's messages from the page's Bind or Query on */
+};
+#define RETRY_MAX_KEPT 65536
+
+/* What only sessions that meet pgseek need. */
+struct tagging {
+    char reserved[32]; /* the name of our statements and portals on the server */
+    struct context context; /* as the server said ... */
+    bool context_valid;     /* ... and nothing since may have changed it */
+    bool context_touched;   /* a setting was changed in this transaction: its end changes it back, maybe */
+    uint64_t epoch;         /* counts contexts */
+    struct inquiry inquiry;
+    struct retry retry;
+    struct page_report results; /* of the last page, for SHOW */
+    uint64_t pages;
+    struct buf scratch;
+};
+
+/* ---- one direction's framing ---- */
+
+struct intake {
+    struct buf partial; /* the start of a message that is needed whole */
+    uint64_t skip;      /* bytes of a message that still pass by ... */
+    bool skip_drops;    /* ... into nothing */
+    struct {            /* a statement too large to be looked at is searched for a tag as it passes */
+        bool on;
+        uint8_t tail[48];
+        size_t len;
+    } search;
+};
+
+struct session {
+    struct session_env *env;
+    struct conf *conf;
+    const struct conf_database *database;
+    enum state state;       /* session_move() only */
+    uint8_t status;         /* of the last ReadyForQuery: I, T or E */
+    bool unsynced;          /* extended messages were forwarded since the last Sync */
+    bool ran;               /* something was bound or run in this group */
+    bool skip_to_sync;      /* the server discards up to a Sync that the client has not sent yet */
+    bool drop_to_sync;      /* we discard up to it, since the server is not in that mode */
+    bool copy_in;           /* the server reads CopyData: Sync and Flush are not answered */
+    bool opaque;            /* a replication connection: framed, never looked at */
+    bool holding;           /* a message waits in `held` */
+    bool wake;              /* what it waits for may have come */
+    bool borrowed;          /* the bytes being read outlive the call */
+    bool asked_ssl, asked_gss;
+    bool strings_standard;  /* ParameterStatus standard_conforming_strings */
+    bool doubtful;          /* the count of ReadyForQuery to come is not certain: nothing is rewritten */
+    int host_index;
+    uint64_t id;
+    uint64_t group; /* counts Syncs and Queries forwarded */
+    struct intake in[2];
+    struct pending_queue owed;
+    struct names statements, portals;
+    struct variables *variables;
+    struct buf held;
+    struct buf startup; /* StartupMessage or CancelRequest to send once connected */
+    struct tagging *tagging;
+    char encoding[24]; /* ParameterStatus client_encoding */
+    char peer[64];
+    char user[64];
+    char dbname[64];
+};
+
+/* What a handler says is to be done with the message it was given. */
+enum action {
+    ACTION_FORWARD, /* as it is */
+    ACTION_DONE,    /* the handler has put what was needed into the sinks */
+    ACTION_HOLD,    /* keep it and all that follows until something has come */
+    ACTION_FAIL     /* the session has been ended */
+};
+
+/* ---- session.c ---- */
+void session_move(struct session *session, enum state to);
+/* Ends the session for a violation by one side: the client gets FATAL, the log one line. */
+enum action session_violation(struct session *session, enum side side, const char *what);
+enum action session_nomem(struct session *session);
+void session_fatal(struct session *session, const char *sqlstate, const char *message, const char *hint);
+struct buf *to_backend(struct session *session); /* a buffer to append messages to; sent_backend() when done */
+void sent_backend(struct session *session);
+struct buf *to_frontend(struct session *session);
+void sent_frontend(struct session *session);
+/* Passes bytes on as they are. */
+void forward(struct session *session, enum side to, struct span bytes);
+struct tagging *session_tagging(struct session *session); /* made at first use; NULL when out of memory */
+
+/* ---- intake.c: bytes into messages ---- */
+void intake_frontend(struct session *session, struct span bytes);
+void intake_backend(struct session *session, struct span bytes);
+void intake_resume(struct session *session); /* takes up held messages, when woken */
+
+/* ---- frontend.c, backend.c: one message each ---- */
+/* How many bytes of a message must be there before it can be handled; 0: it passes by as it comes. */
+size_t frontend_needs(struct session *session, uint8_t type, size_t total, struct span body_so_far);
+enum action frontend_stream(struct session *session, uint8_t type, size_t total, struct span body_so_far);
+enum action frontend_message(struct session *session, uint8_t type, struct span message);
+size_t backend_needs(struct session *session, uint8_t type, size_t total);
+enum action backend_stream(struct session *session, uint8_t type, bool *drop);
+enum action backend_message(struct session *session, uint8_t type, struct span message);
+
+/* ---- login.c ---- */
+void login_packet(struct session *session, struct span packet, bool more_behind);
+
+/* ---- journal.c: changes that can be undone ---- */
+struct pending *expect(struct session *session, enum pending_kind kind, enum pending_role role); /* NULL: nomem */
+struct follow *follow_of(struct pending *entry); /* made at first use; NULL when out of memory */
+void follow_free(struct follow *follow);
+/* Changes a name or the variables on behalf of an entry. The reference of object/state passes. False when out of memory. */
+bool change_statement(struct session *session, struct pending *entry, struct span name, struct statement *statement) MUST_USE;
+bool change_portal(struct session *session, struct pending *entry, struct span name, struct portal *portal) MUST_USE;
+bool change_variables(struct session *session, struct pending *entry, struct variables *next) MUST_USE;
+void undo(struct session *session, struct follow *follow);
+void pop_head(struct session *session); /* keeps its changes */
+/* The server said ErrorResponse to the head, inside a group: all up to the next Sync is undone and dropped. */
+void fail_group(struct session *session);
+
+/* ---- objects.c ---- */
+struct statement *statement_new(void);
+struct portal *portal_new(void);
+
+/* ---- command.c: transaction control and names by the first word ---- */
+/* Applies what a command does when it is forwarded. False when out of memory. */
+bool command_apply(struct session *session, struct pending *entry, const struct pgseek_command *command, bool simple) MUST_USE;
+/* Whether a command must not reach what the protocol made (EXECUTE of a tagged statement, FETCH from a page); *error says why. */
+bool command_is_refused(struct session *session, const struct pgseek_command *command, struct pgseek_error *error);
+/* The server's tag tells more than the words did (COMMIT that was a ROLLBACK, DEALLOCATE ALL in a function). */
+enum action command_completed(struct session *session, struct pending *entry, const char *tag);
+
+/* ---- setting.c: statements about our variables ---- */
+enum action setting_query(struct session *session, const struct pgseek_variable *variable, struct span message);
+enum action setting_parse(struct session *session, struct pgseek_variable *variable, const struct wire_parse *parse, struct span message);
+enum action setting_bind(struct session *session, struct statement *statement, const struct wire_bind *bind, struct span message);
+/* The value of a variable or result for SHOW; NULL when there is none. */
+const char *setting_value(struct session *session, const char *name);
+/* The options in force for a statement: its tag over the variables over the configuration. */
+bool setting_collect(struct session *session, const struct pgseek_settings *tag, struct pgseek_settings *out, bool *cursor_from_variable,
+                     struct pgseek_error *error) MUST_USE;
+/* A pgseek.x given at startup. */
+bool setting_startup(void *session, const char *name, const char *value);
+
+/* ---- refuse.c ---- */
+/* Answers the message in hand with an error of class PS, as the server would: the group or query fails. */
+enum action refuse(struct session *session, const struct pgseek_error *error, bool simple, struct span parse_name);
+
+/* ---- inquiry.c ---- */
+/* Asks for context, facts (query may be NULL) and the statement's description; the message in hand is then held. Takes the query. */
+enum action inquiry_ask(struct session *session, struct pgseek_query *query, const struct statement *statement, struct span name, bool simple);
+void inquiry_reset(struct inquiry *inquiry);
+enum action inquiry_row(struct session *session, const struct pending *head, struct span body);
+enum action inquiry_described(struct session *session, uint8_t type, struct span body);
+/* The server refused a side query. */
+enum action inquiry_failed(struct session *session);
+void inquiry_ended(struct session *session); /* the last of its replies has come */
+/* Whether a page's end is owed in front of the message in hand. */
+bool pages_are_owed(const struct session *session);
+
+/* ---- paginate.c: a tagged Bind or Query ---- */
+struct request {
+    struct statement *statement;
+    bool simple;
+    struct span portal, name; /* of the Bind */
+    const struct wire_bind *bind; /* NULL when simple */
+    struct span message; /* the client's own */
+};
+enum action paginate(struct session *session, const struct request *request);
+
+/* ---- send.c: a page's messages ---- */
+struct boundary { /* where the page starts, taken from a cursor */
+    bool given;
+    struct cursor cursor;
+};
+enum action send_page(struct session *session, const struct request *request, struct page *page, const struct pgseek_shape *shape,
+                      const struct boundary *boundary, const struct wire_param *params, bool spends_cursor);
+enum action send_original(struct session *session, const struct request *request, struct page *page, bool spends_cursor);
+
+/* A value to bind: as the client sent it, or ours. */
+struct value {
+    int format;
+    int32_t len; /* -1: NULL */
+    const uint8_t *data;
+};
+/* Writes a Bind; result formats as given. */
+void put_bind(struct buf *out, struct span portal, const char *statement, const struct value *values, size_t nvalues, const uint8_t *results,
+              size_t nresults);
+
+/* ---- deliver.c: replies that go through a page ---- */
+enum action deliver_row(struct session *session, struct page *page, struct span body);
+enum action deliver_description(struct session *session, struct page *page, struct span body, bool of_portal);
+enum action deliver_end(struct session *session, struct page *page, uint8_t type, struct span message);
+enum action deliver_digests(struct session *session, struct page *page, struct span body);
+
+/* ---- retry.c ---- */
+/* The guard of a page failed with this SQLSTATE: 22012, 2201F, 2201E, 26000. */
+enum action guard_failed(struct session *session, struct page *page, struct span body);
+/* Another message of the client while a page's guard is unanswered: kept, or the end of the possibility to run it again. */
+void retry_note(struct session *session, struct span message, bool may_repeat);
+void retry_passing(struct session *session, uint8_t type, bool may_repeat);
+void retry_start(struct session *session, const struct request *request, bool possible);
+void retry_over(struct session *session);
+/* A page's own Parse or Bind failed because its plan is stale: true when it will be run again, and the error is not for the client. */
+bool retry_instead(struct session *session, struct page *page);
+/* The failed group's ReadyForQuery came: the kept messages are put in front of the held ones. */
+enum action retry_again(struct session *session);
+
+#endif

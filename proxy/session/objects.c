@@ -1,0 +1,39 @@
+/* objects.c - makes and frees the objects behind the names of statements and portals. */
+#include "internal.h"
+
+static void statement_free(struct object *object)
+{
+    struct statement *statement = (struct statement *)object;
+    if (statement->kind == STATEMENT_TAGGED)
+        pgseek_tag_fini(&statement->tag);
+    if (statement->kind == STATEMENT_VARIABLE)
+        pgseek_variable_fini(&statement->variable);
+    planned_unref(statement->planned);
+    mem_free(statement->sql);
+    mem_free(statement->oids);
+    mem_free(statement);
+}
+
+struct statement *statement_new(void)
+{
+    struct statement *statement = mem_zalloc(sizeof *statement);
+    if (statement)
+        statement->object = (struct object){.refs = 1, .free = statement_free};
+    return statement;
+}
+
+static void portal_free(struct object *object)
+{
+    struct portal *portal = (struct portal *)object;
+    page_unref(portal->page);
+    mem_free(portal->value);
+    mem_free(portal);
+}
+
+struct portal *portal_new(void)
+{
+    struct portal *portal = mem_zalloc(sizeof *portal);
+    if (portal)
+        portal->object = (struct object){.refs = 1, .free = portal_free};
+    return portal;
+}

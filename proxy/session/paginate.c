@@ -1,0 +1,541 @@
+/* paginate.c - a tagged Bind or Query: which verdict it gets, and what the page starts from.
+ *
+ * The handler is run again from its beginning each time something it waited for has come, so it asks only for what is missing. It
+ * must not know how the page's messages look. */
+#include "internal.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* All that one decision needs; lives for one run of the handler. */
+struct decision {
+    struct session *session;
+    const struct request *request;
+    struct pgseek_settings settings;
+    bool cursor_from_variable;
+    struct span token; /* len 0: no cursor */
+    struct planned *planned;
+    struct wire_param *params;
+    struct pgseek_value *values;
+    size_t nparams;
+    int64_t limit, offset;
+    struct boundary boundary;
+    struct pgseek_error error;
+    enum pgseek_reason reason;
+};
+
+/* What a step says: go on, or the verdict. */
+enum step { STEP_ON, STEP_PASS, STEP_ORIGINAL, STEP_REFUSE, STEP_HOLD, STEP_DONE, STEP_NOMEM };
+
+static enum step pass(struct decision *d, enum pgseek_reason reason)
+{
+    d->reason = reason;
+    return STEP_PASS;
+}
+
+static enum step reject(struct decision *d, enum pgseek_code code, const char *message, const char *detail, const char *hint)
+{
+    d->error = (struct pgseek_error){.code = code};
+    snprintf(d->error.message, sizeof d->error.message, "%s", message);
+    snprintf(d->error.detail, sizeof d->error.detail, "%s", detail);
+    snprintf(d->error.hint, sizeof d->error.hint, "%s", hint);
+    return STEP_REFUSE;
+}
+
+/* ---- step 1: may this message be looked at now? ---- */
+
+static enum step step_order(struct decision *d)
+{
+    struct session *session = d->session;
+    struct inquiry *inquiry = &session->tagging->inquiry;
+    if (session->owed.readies > 0 || inquiry->state == INQUIRY_RUNNING)
+        return STEP_HOLD;
+    if (inquiry->state == INQUIRY_REFUSED) {
+        inquiry_reset(inquiry);
+        session->drop_to_sync = !d->request->simple;
+        return STEP_DONE;
+    }
+    if (session->status == 'E' && !session->unsynced)
+        return STEP_ORIGINAL; /* the server says 25P02 */
+    return STEP_ON;
+}
+
+/* ---- step 2: options and token ---- */
+
+static enum step step_token(struct decision *d)
+{
+    const struct pgseek_settings *settings = &d->settings;
+    const struct request *request = d->request;
+    if (settings->cursor_kind == PGSEEK_CURSOR_TEXT)
+        d->token = span_cstr(settings->cursor);
+    if (settings->cursor_kind != PGSEEK_CURSOR_PARAM)
+        return STEP_ON;
+    if (request->simple)
+        return reject(d, PGSEEK_PS000, "cursor=$n has no value in a simple query", "Parameters are bound in the extended protocol only.",
+                      "Write the cursor into the tag, or set pgseek.cursor.");
+    size_t n = (size_t)settings->cursor_param;
+    if (n > d->nparams)
+        return STEP_ORIGINAL; /* the server wants it, too */
+    const struct wire_param *param = &d->params[n - 1];
+    if (param->len > 0)
+        d->token = span_of(param->data, (size_t)param->len);
+    return STEP_ON;
+}
+
+static enum step step_params(struct decision *d)
+{
+    const struct wire_bind *bind = d->request->bind;
+    if (!bind)
+        return STEP_ON;
+    d->nparams = bind->nparams;
+    d->params = mem_alloc(d->nparams * sizeof *d->params);
+    d->values = mem_zalloc(d->nparams * sizeof *d->values);
+    if (!d->params || !d->values)
+        return STEP_NOMEM;
+    if (!wire_bind_params(bind, d->params))
+        return STEP_ORIGINAL;
+    for (size_t i = 0; i < d->nparams; i++)
+        if (d->params[i].format != 0 && d->params[i].format != 1)
+            return STEP_ORIGINAL;
+    return STEP_ON;
+}
+
+static enum step step_settings(struct decision *d)
+{
+    if (!setting_collect(d->session, &d->request->statement->tag.settings, &d->settings, &d->cursor_from_variable, &d->error))
+        return STEP_REFUSE;
+    enum step step = step_params(d);
+    return step == STEP_ON ? step_token(d) : step;
+}
+
+static enum step step_mode(struct decision *d)
+{
+    if (d->settings.mode == PGSEEK_MODE_OFF)
+        return pass(d, PGSEEK_REASON_MODE_OFF);
+    if (d->settings.mode != PGSEEK_MODE_REWRITE)
+        return pass(d, PGSEEK_REASON_OBSERVE);
+    if (d->request->statement->tag.several)
+        return reject(d, PGSEEK_PS000, "a page must be sent alone", "The text holds several statements.", "Send the tagged statement alone.");
+    if (d->settings.total != PGSEEK_TOTAL_NONE)
+        return reject(d, PGSEEK_PS000, "total is not available yet", "This version does not count rows.", "Leave total away.");
+    if (d->session->doubtful || (d->request->simple && d->session->unsynced))
+        return pass(d, PGSEEK_REASON_PIPELINED);
+    return STEP_ON;
+}
+
+/* ---- step 3: the plan ---- */
+
+/* Encodings whose non-ASCII text the parser reads as the server does: UTF8, and those of one byte a character. */
+static bool is_readable(const char *encoding, const char *sql, size_t len)
+{
+    static const char *const prefixes[] = {"UTF8", "LATIN", "ISO_8859", "WIN", "KOI8"};
+    size_t i = 0;
+    while (i < len && !((unsigned char)sql[i] & 0x80))
+        i++;
+    if (i == len)
+        return true;
+    for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++)
+        if (strncasecmp(encoding, prefixes[p], strlen(prefixes[p])) == 0)
+            return true;
+    return false;
+}
+
+static struct pgseek_query *read_query(struct decision *d)
+{
+    const struct statement *statement = d->request->statement;
+    const struct pgseek_settings *settings = &statement->tag.settings;
+    struct pgseek_reading reading = {
+        .standard_strings = d->session->strings_standard,
+        .ascii_safe_encoding = is_readable(d->session->encoding, statement->sql, statement->sql_len),
+        .cursor_param = settings->cursor_kind == PGSEEK_CURSOR_PARAM ? settings->cursor_param : 0,
+    };
+    return pgseek_query_new(statement->sql, statement->sql_len, &reading, &d->reason);
+}
+
+#define REASON_TTL 10 /* seconds that a reason given by the catalog holds: an index may have come */
+
+static struct planned *look_up(struct decision *d)
+{
+    struct session *session = d->session;
+    struct tagging *tagging = session->tagging;
+    const struct statement *statement = d->request->statement;
+    plan_cache_key(&tagging->scratch, &tagging->context, d->settings.key, statement->oids, statement->noids,
+                   span_of(statement->sql, statement->sql_len));
+    struct planned *planned = tagging->scratch.failed ? NULL : plan_cache_find(session->env->plans, buf_span(&tagging->scratch));
+    if (!planned || planned->plan || session->env->now(session->env->clock) - planned->made_at <= REASON_TTL)
+        return planned;
+    plan_cache_drop(session->env->plans, planned);
+    planned_unref(planned);
+    return NULL;
+}
+
+static void remember(struct decision *d, struct planned *planned)
+{
+    struct statement *statement = d->request->statement;
+    if (statement->planned != planned) {
+        planned_unref(statement->planned);
+        statement->planned = planned_ref(planned);
+    }
+    statement->epoch = d->session->tagging->epoch;
+    d->planned = planned;
+}
+
+/* The answers to a side query: the context is known again, and with facts there is a plan or a reason. */
+static enum step take_answers(struct decision *d)
+{
+    struct session *session = d->session;
+    struct tagging *tagging = session->tagging;
+    struct inquiry *inquiry = &tagging->inquiry;
+    context_fini(&tagging->context);
+    tagging->context = inquiry->catalog.context;
+    inquiry->catalog.context = (struct context){0};
+    tagging->context_valid = true;
+    tagging->epoch++;
+    struct pgseek_query *query = inquiry->query;
+    inquiry->query = NULL;
+    inquiry->state = INQUIRY_IDLE;
+    if (!query)
+        return STEP_ON;
+    struct planned *planned = planned_new(query, inquiry->catalog.facts, &inquiry->catalog.description, &tagging->context, d->settings.key,
+                                          (const char *const *)session->conf->scope, session->conf->nscope);
+    catalog_fini(&inquiry->catalog);
+    if (!planned)
+        return STEP_NOMEM;
+    stats_add(session->env->stats, STATS_PLAN_MISSES);
+    planned->made_at = session->env->now(session->env->clock);
+    plan_cache_key(&tagging->scratch, &tagging->context, d->settings.key, d->request->statement->oids, d->request->statement->noids,
+                   span_of(d->request->statement->sql, d->request->statement->sql_len));
+    if (!tagging->scratch.failed)
+        plan_cache_put(session->env->plans, planned, buf_span(&tagging->scratch));
+    remember(d, planned);
+    return STEP_ON;
+}
+
+/* A plan that is at hand without asking; NULL when there is none. */
+static bool plan_at_hand(struct decision *d)
+{
+    struct tagging *tagging = d->session->tagging;
+    struct statement *statement = d->request->statement;
+    if (d->planned)
+        return true;
+    if (!tagging->context_valid)
+        return false;
+    if (statement->planned && statement->planned->plan && statement->epoch == tagging->epoch && !d->settings.key) {
+        d->planned = planned_ref(statement->planned);
+        return true;
+    }
+    struct planned *planned = look_up(d);
+    if (planned)
+        remember(d, planned);
+    return planned != NULL;
+}
+
+static enum step ask(struct decision *d)
+{
+    struct tagging *tagging = d->session->tagging;
+    struct planned *probable = context_is_known(&tagging->context) && !tagging->context_valid ? look_up(d) : NULL;
+    planned_unref(probable);
+    struct pgseek_query *query = probable ? NULL : read_query(d);
+    if (!probable && !query)
+        return d->reason == PGSEEK_REASON_NOMEM ? STEP_NOMEM : STEP_PASS;
+    return inquiry_ask(d->session, query, d->request->statement, d->request->name, d->request->simple) == ACTION_HOLD ? STEP_HOLD : STEP_DONE;
+}
+
+static enum step step_plan(struct decision *d)
+{
+    struct inquiry *inquiry = &d->session->tagging->inquiry;
+    bool hit = inquiry->state != INQUIRY_ANSWERED;
+    if (inquiry->state == INQUIRY_FAILED) {
+        inquiry_reset(inquiry);
+        return pass(d, PGSEEK_REASON_FACTS_FAILED);
+    }
+    if (inquiry->state == INQUIRY_ANSWERED) {
+        enum step step = take_answers(d);
+        if (step != STEP_ON)
+            return step;
+    }
+    if (!plan_at_hand(d))
+        return ask(d);
+    if (hit)
+        stats_add(d->session->env->stats, STATS_PLAN_HITS);
+    if (strcmp(d->planned->context.value[PGSEEK_CTX_STRINGS], "on") != 0)
+        return pass(d, PGSEEK_REASON_STRINGS);
+    return d->planned->plan ? STEP_ON : pass(d, d->planned->reason);
+}
+
+/* ---- step 4: numbers and formats ---- */
+
+static bool results_fit(const struct decision *d)
+{
+    size_t n = d->request->bind ? d->request->bind->nresults : 0;
+    size_t added = d->settings.deliver & PGSEEK_DELIVER_COLUMNS ? 2 : 0;
+    return n <= 1 || n == d->planned->description.ncolumns + added;
+}
+
+static enum step step_numbers(struct decision *d)
+{
+    const struct description *description = &d->planned->description;
+    if (d->nparams != description->nparams || !results_fit(d))
+        return STEP_ORIGINAL;
+    for (size_t i = 0; i < d->nparams; i++)
+        d->values[i] = (struct pgseek_value){.type_oid = description->param_oids[i], .format = d->params[i].format, .len = d->params[i].len,
+                                             .data = d->params[i].data};
+    enum pgseek_eval limit = pgseek_query_number(d->planned->query, PGSEEK_LIMIT, d->values, d->nparams, &d->limit);
+    enum pgseek_eval offset = pgseek_query_number(d->planned->query, PGSEEK_OFFSET, d->values, d->nparams, &d->offset);
+    if (limit == PGSEEK_EVAL_FAILED || offset == PGSEEK_EVAL_FAILED)
+        return pass(d, PGSEEK_REASON_LIMIT_VALUE);
+    if (limit == PGSEEK_EVAL_NONE)
+        d->limit = -1;
+    if (offset == PGSEEK_EVAL_NONE)
+        d->offset = 0;
+    if ((limit == PGSEEK_EVAL_NUMBER && d->limit < 0) || d->offset < 0)
+        return STEP_ORIGINAL; /* the server's own 2201W or 2201X */
+    return STEP_ON;
+}
+
+/* ---- step 5: the cursor ---- */
+
+static enum step not_ours(struct decision *d, const char *detail)
+{
+    return reject(d, PGSEEK_PS004, "the cursor does not belong to this page", detail, "Start again from the first page, without a cursor.");
+}
+
+static bool digest_who(const struct planned *planned, uint8_t out[CURSOR_DIGEST])
+{
+    struct span chunks[] = {span_cstr(planned->context.value[PGSEEK_CTX_DATABASE]), span_cstr(planned->context.value[PGSEEK_CTX_USER])};
+    return cursor_digest(chunks, 2, out);
+}
+
+static enum step check_contract(struct decision *d)
+{
+    const struct cursor *cursor = &d->boundary.cursor;
+    const struct planned *planned = d->planned;
+    uint8_t who[CURSOR_DIGEST];
+    if (!digest_who(planned, who))
+        return STEP_NOMEM;
+    if (!cursor_part_equal(cursor->part[CURSOR_WHO], who))
+        return not_ours(d, "It was made for another database or another role.");
+    if (!cursor_part_equal(cursor->part[CURSOR_QUERY], planned->query_part))
+        return not_ours(d, "It was made for another statement, or the same names mean other tables now.");
+    if (!cursor_part_equal(cursor->part[CURSOR_SORT], planned->sort_part))
+        return not_ours(d, "The sort keys have changed: their types, NOT NULL, collation version, enum labels or client_encoding.");
+    if (cursor->nvalues == 0)
+        return STEP_ON;
+    if (cursor->nvalues != pgseek_plan_key_count(planned->plan))
+        return not_ours(d, "It has another number of sort keys.");
+    for (size_t i = 0; i < cursor->nvalues; i++) {
+        const struct pgseek_key *key = pgseek_plan_key(planned->plan, i);
+        if (cursor->value[i].type_oid != key->type_oid || (cursor->value[i].len < 0 && !key->nullable))
+            return not_ours(d, "A sort key has another type, or may not be NULL any more.");
+    }
+    return STEP_ON;
+}
+
+static enum step step_cursor(struct decision *d)
+{
+    struct session *session = d->session;
+    if (d->token.len == 0)
+        return STEP_ON;
+    if (!cursor_open(session->env->keyring, d->token, session->env->now(session->env->clock), session->conf->cursor_ttl, &d->boundary.cursor,
+                     &d->error))
+        return STEP_REFUSE;
+    d->boundary.given = true;
+    return check_contract(d);
+}
+
+static enum step step_offset(struct decision *d)
+{
+    const struct conf *conf = d->session->conf;
+    if (d->boundary.given || d->offset == 0)
+        return STEP_ON;
+    if (conf->offset_policy == CONF_OFFSET_REJECT)
+        return reject(d, PGSEEK_PS006, "OFFSET is refused by policy", "offset_policy is reject.", "Continue with the cursor of the page before.");
+    if (conf->max_offset > 0 && d->offset > conf->max_offset)
+        return reject(d, PGSEEK_PS006, "OFFSET is deeper than max_offset allows", "The page has no cursor.",
+                      "Continue with the cursor of the page before.");
+    return STEP_ON;
+}
+
+/* ---- step 6: the page ---- */
+
+static uint32_t null_mask(const struct boundary *boundary)
+{
+    uint32_t mask = 0;
+    for (size_t i = 0; i < boundary->cursor.nvalues; i++)
+        mask |= boundary->cursor.value[i].len < 0 ? 1u << i : 0;
+    return mask;
+}
+
+static enum pgseek_seek seek_of(const struct decision *d)
+{
+    const struct cursor *cursor = &d->boundary.cursor;
+    if (!d->boundary.given)
+        return d->settings.page == PGSEEK_PAGE_LAST ? PGSEEK_SEEK_LAST : PGSEEK_SEEK_FIRST;
+    if (cursor->direction == CURSOR_FORWARD)
+        return cursor->nvalues ? PGSEEK_SEEK_AFTER : PGSEEK_SEEK_FIRST;
+    return cursor->nvalues ? PGSEEK_SEEK_BEFORE : PGSEEK_SEEK_LAST;
+}
+
+/* The formats of the two delivered columns: the last of the client's result formats. */
+static void column_formats(const struct decision *d, struct page *page)
+{
+    const struct wire_bind *bind = d->request->bind;
+    size_t n = bind ? bind->nresults : 0;
+    for (size_t i = 0; i < 2 && n > 0; i++)
+        page->column_format[i] = get_u16(bind->results + 2 * (n == 1 ? 0 : n - 2 + i));
+}
+
+static struct page *new_page(const struct decision *d)
+{
+    struct page *page = page_new();
+    if (!page)
+        return NULL;
+    struct tagging *tagging = d->session->tagging;
+    page->deliver = d->settings.deliver;
+    page->tail = d->settings.tail;
+    page->limit = d->limit;
+    page->id = d->session->id << 32 | ++tagging->pages;
+    column_formats(d, page);
+    buf_put_span(&page->incoming, d->token);
+    if (page->incoming.failed) {
+        page_unref(page);
+        return NULL;
+    }
+    return page;
+}
+
+/* The page with its shape; NULL with a step that is not STEP_ON. */
+static struct page *plan_page(struct decision *d, enum step *step)
+{
+    struct page *page = new_page(d);
+    enum pgseek_seek seek = seek_of(d);
+    bool by_offset = seek == PGSEEK_SEEK_FIRST && !d->boundary.given && d->offset > 0;
+    *step = STEP_NOMEM;
+    if (!page)
+        return NULL;
+    page->look_ahead = d->limit >= 0 && d->limit < INT64_MAX && !pgseek_plan_is_locking(d->planned->plan);
+    struct pgseek_shape_key key = {.seek = seek, .null_mask = null_mask(&d->boundary), .look_ahead = page->look_ahead, .keep_offset = by_offset};
+    page->shape = planned_shape(d->planned, &key, &d->reason);
+    if (!page->shape) {
+        *step = d->reason == PGSEEK_REASON_NOMEM ? STEP_NOMEM : STEP_PASS;
+        page_unref(page);
+        return NULL;
+    }
+    page->planned = planned_ref(d->planned);
+    page->nkeys = page->shape->nkeys;
+    page->nhidden = page->shape->nhidden;
+    page->backward = seek == PGSEEK_SEEK_BEFORE || seek == PGSEEK_SEEK_LAST;
+    page->bounded = seek == PGSEEK_SEEK_AFTER || seek == PGSEEK_SEEK_BEFORE || by_offset;
+    page->action = d->boundary.given ? PAGE_KEYSET : by_offset ? PAGE_OFFSET : PAGE_FIRST;
+    memcpy(page->part[CURSOR_QUERY], d->planned->query_part, CURSOR_DIGEST);
+    memcpy(page->part[CURSOR_SORT], d->planned->sort_part, CURSOR_DIGEST);
+    if (!digest_who(d->planned, page->part[CURSOR_WHO])) {
+        page_unref(page);
+        return NULL;
+    }
+    *step = STEP_ON;
+    return page;
+}
+
+/* ---- verdicts ---- */
+
+static enum action carry_out_pass(struct decision *d)
+{
+    struct stats *stats = d->session->env->stats;
+    struct page *page = new_page(d);
+    if (!page)
+        return session_nomem(d->session);
+    stats_add(stats, STATS_PASSES);
+    if (stats)
+        atomic_fetch_add_explicit(&stats->passed[d->reason], 1, memory_order_relaxed);
+    log_at(LOG_DEBUG, "C-%llu: passed: %s", (unsigned long long)d->session->id, pgseek_reason_name(d->reason));
+    page->action = PAGE_PASS;
+    page->reason = d->reason;
+    enum action action = send_original(d->session, d->request, page, false);
+    page_unref(page);
+    return action;
+}
+
+static enum action carry_out_refusal(struct decision *d)
+{
+    struct session *session = d->session;
+    bool failed = false;
+    enum action action = refuse(session, &d->error, d->request->simple, span_of(NULL, 0));
+    if (action != ACTION_HOLD && d->cursor_from_variable)
+        session->variables = variables_spend_cursor(session->variables, true, &failed);
+    return action;
+}
+
+/* A page that cannot be rewritten is passed, unless a cursor would be ignored by that. */
+static enum action pass_or_refuse(struct decision *d)
+{
+    if (d->token.len == 0 && d->settings.cursor_kind != PGSEEK_CURSOR_TEXT && !d->settings.strict)
+        return carry_out_pass(d);
+    d->error = (struct pgseek_error){.code = PGSEEK_PS005};
+    snprintf(d->error.message, sizeof d->error.message, "this statement cannot be paginated: %s", pgseek_reason_name(d->reason));
+    snprintf(d->error.detail, sizeof d->error.detail, "%s", pgseek_reason_why(d->reason));
+    snprintf(d->error.hint, sizeof d->error.hint, "%s", pgseek_reason_hint(d->reason));
+    return carry_out_refusal(d);
+}
+
+static enum action carry_out_page(struct decision *d)
+{
+    enum step step;
+    struct page *page = plan_page(d, &step);
+    if (!page)
+        return step == STEP_PASS ? pass_or_refuse(d) : session_nomem(d->session);
+    enum action action = send_page(d->session, d->request, page, page->shape, &d->boundary, d->params, d->cursor_from_variable);
+    page_unref(page);
+    return action;
+}
+
+static enum step decide(struct decision *d)
+{
+    static enum step (*const steps[])(struct decision *) = {step_order,   step_settings, step_mode,  step_plan,
+                                                            step_numbers, step_cursor,   step_offset};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        enum step step = steps[i](d);
+        if (step != STEP_ON)
+            return step;
+    }
+    return STEP_ON;
+}
+
+static enum action carry_out(struct decision *d, enum step step)
+{
+    switch (step) {
+    case STEP_ON:
+        return carry_out_page(d);
+    case STEP_PASS:
+        return pass_or_refuse(d);
+    case STEP_ORIGINAL:
+        return send_original(d->session, d->request, NULL, false);
+    case STEP_REFUSE:
+        return carry_out_refusal(d);
+    case STEP_HOLD:
+        return ACTION_HOLD;
+    case STEP_DONE:
+        return d->session->state == STATE_CLOSING ? ACTION_FAIL : ACTION_DONE;
+    case STEP_NOMEM:
+        return session_nomem(d->session);
+    }
+    return session_nomem(d->session);
+}
+
+enum action paginate(struct session *session, const struct request *request)
+{
+    if (!session_tagging(session))
+        return session_nomem(session);
+    struct decision d = {.session = session, .request = request, .limit = -1};
+    pgseek_settings_init(&d.settings);
+    enum step step = decide(&d);
+    if (step != STEP_HOLD && step != STEP_DONE)
+        stats_add(session->env->stats, STATS_TAGGED);
+    enum action action = carry_out(&d, step);
+    cursor_fini(&d.boundary.cursor);
+    planned_unref(d.planned);
+    mem_free(d.params);
+    mem_free(d.values);
+    return action;
+}

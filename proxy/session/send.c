@@ -1,0 +1,336 @@
+/* send.c - the messages that fetch a page, or the original one where the page is passed.
+ *
+ * The page's text lives on the server for the length of the Bind only; the guard runs behind that Bind and before any Execute, so that the
+ * server itself checks what the plan assumed, under the locks that the Bind took. It must not decide anything. */
+#include "internal.h"
+
+#include <string.h>
+
+#define OID_BYTEA 17
+#define OID_TEXT 25
+
+/* ---- Bind ---- */
+
+void put_bind(struct buf *out, struct span portal, const char *statement, const struct value *values, size_t nvalues, const uint8_t *results,
+              size_t nresults)
+{
+    size_t at = wire_open(out, 'B');
+    buf_put_span(out, portal);
+    buf_put_u8(out, 0);
+    buf_put_cstr(out, statement);
+    buf_put_u16(out, (uint16_t)nvalues);
+    for (size_t i = 0; i < nvalues; i++)
+        buf_put_u16(out, (uint16_t)values[i].format);
+    buf_put_u16(out, (uint16_t)nvalues);
+    for (size_t i = 0; i < nvalues; i++) {
+        buf_put_i32(out, values[i].len);
+        if (values[i].len > 0)
+            buf_put(out, values[i].data, (size_t)values[i].len);
+    }
+    buf_put_u16(out, (uint16_t)nresults);
+    buf_put(out, results, nresults * 2);
+    wire_close(out, at);
+}
+
+static struct value text_value(const char *text)
+{
+    return (struct value){.format = 0, .len = (int32_t)strlen(text), .data = (const uint8_t *)text};
+}
+
+/* ---- the page's own values and formats ---- */
+
+struct sending {
+    struct session *session;
+    const struct request *request;
+    struct page *page;
+    const struct pgseek_shape *shape;
+    const struct boundary *boundary;
+    const struct wire_param *params;
+    uint8_t fetch[8], limit[8]; /* int8 */
+};
+
+static void set_i64(uint8_t *to, int64_t value)
+{
+    set_u32(to, (uint32_t)((uint64_t)value >> 32));
+    set_u32(to + 4, (uint32_t)value);
+}
+
+/* The token's own place is NULL where the text does not read it: the server never sees the token then. */
+static struct value client_value(const struct sending *s, size_t i)
+{
+    const struct pgseek_settings *tag = &s->request->statement->tag.settings;
+    const struct wire_param *param = &s->params[i];
+    if (tag->cursor_kind == PGSEEK_CURSOR_PARAM && (size_t)tag->cursor_param == i + 1 &&
+        !pgseek_query_uses_param(s->page->planned->query, tag->cursor_param))
+        return (struct value){.len = -1};
+    return (struct value){.format = param->format, .len = param->len, .data = param->data};
+}
+
+static struct value slot_value(const struct sending *s, size_t i)
+{
+    const struct pgseek_slot *slot = &s->shape->slots[i];
+    const struct cursor_value *key = &s->boundary->cursor.value[slot->index];
+    switch (slot->kind) {
+    case PGSEEK_SLOT_CLIENT:
+        return client_value(s, i);
+    case PGSEEK_SLOT_KEY:
+        return (struct value){.format = 1, .len = key->len, .data = key->data};
+    case PGSEEK_SLOT_FETCH:
+        return (struct value){.format = 1, .len = s->page->limit < 0 ? -1 : 8, .data = s->fetch};
+    case PGSEEK_SLOT_LIMIT:
+        return (struct value){.format = 1, .len = s->page->limit < 0 ? -1 : 8, .data = s->limit};
+    }
+    return (struct value){.len = -1};
+}
+
+/* The client's formats for its columns, binary for the hidden ones. Empty when out of memory. */
+static void put_results(const struct sending *s, struct buf *out)
+{
+    const struct wire_bind *bind = s->request->bind;
+    size_t n = bind ? bind->nresults : 0;
+    for (size_t i = 0; i < s->page->planned->description.ncolumns; i++)
+        buf_put_u16(out, n == 0 ? 0 : get_u16(bind->results + 2 * (n == 1 ? 0 : i)));
+    for (size_t i = 0; i < s->page->nhidden; i++)
+        buf_put_u16(out, 1);
+}
+
+static bool put_page_bind(const struct sending *s, const char *statement)
+{
+    size_t n = s->shape->nslots;
+    struct value *values = mem_alloc(n * sizeof *values);
+    struct buf results = {0};
+    put_results(s, &results);
+    bool ok = values && !results.failed;
+    for (size_t i = 0; ok && i < n; i++)
+        values[i] = slot_value(s, i);
+    if (ok)
+        put_bind(to_backend(s->session), s->request->portal.ptr ? s->request->portal : span_cstr(""), statement, values, n, results.ptr,
+                 results.len / 2);
+    buf_fini(&results);
+    mem_free(values);
+    return ok;
+}
+
+static bool put_page_parse(const struct sending *s, const char *statement)
+{
+    uint32_t *oids = mem_alloc(s->shape->nslots * sizeof *oids);
+    if (!oids)
+        return false;
+    for (size_t i = 0; i < s->shape->nslots; i++)
+        oids[i] = s->shape->slots[i].type_oid;
+    wire_put_parse(to_backend(s->session), statement, span_of(s->shape->sql, s->shape->len), oids, s->shape->nslots);
+    mem_free(oids);
+    return true;
+}
+
+/* ---- expected replies ---- */
+
+static struct pending *expect_for_page(const struct sending *s, enum pending_kind kind, enum pending_role role)
+{
+    struct pending *entry = expect(s->session, kind, role);
+    struct follow *follow = entry ? follow_of(entry) : NULL;
+    if (!follow)
+        return NULL;
+    follow->page = page_ref(s->page);
+    return entry;
+}
+
+/* ---- the guard ---- */
+
+static struct value digest_value(const struct sending *s, enum cursor_part part)
+{
+    if (!s->boundary->given)
+        return (struct value){.len = -1};
+    return (struct value){.format = 1, .len = CURSOR_DIGEST, .data = s->boundary->cursor.part[part]};
+}
+
+static bool put_guard_messages(const struct sending *s, uint32_t *oids, struct value *values, size_t nclient)
+{
+    const struct planned *planned = s->page->planned;
+    const char *name = s->session->tagging->reserved;
+    struct buf *out = to_backend(s->session);
+    static const enum pgseek_context contexts[] = {
+        [PGSEEK_GUARD_SEARCH_PATH] = PGSEEK_CTX_SEARCH_PATH, [PGSEEK_GUARD_USER] = PGSEEK_CTX_USER, [PGSEEK_GUARD_ENCODING] = PGSEEK_CTX_ENCODING};
+    for (size_t i = 0; i < nclient; i++) {
+        oids[i] = planned->description.param_oids[i];
+        values[i] = client_value(s, i);
+    }
+    for (size_t i = 0; i < sizeof contexts / sizeof *contexts; i++) {
+        oids[nclient + i] = OID_TEXT;
+        values[nclient + i] = text_value(planned->context.value[contexts[i]]);
+    }
+    oids[nclient + PGSEEK_GUARD_FILTER] = oids[nclient + PGSEEK_GUARD_SCOPE] = OID_BYTEA;
+    values[nclient + PGSEEK_GUARD_FILTER] = digest_value(s, CURSOR_FILTER);
+    values[nclient + PGSEEK_GUARD_SCOPE] = digest_value(s, CURSOR_SCOPE);
+    static const uint8_t binary[] = {0, 1};
+    wire_put_parse(out, name, span_cstr(planned->guard), oids, nclient + PGSEEK_GUARD_PARAMS);
+    put_bind(out, span_cstr(name), name, values, nclient + PGSEEK_GUARD_PARAMS, binary, 1);
+    wire_put_execute(out, span_cstr(name), 0);
+    wire_put_target(out, 'C', 'P', span_cstr(name));
+    wire_put_target(out, 'C', 'S', span_cstr(name));
+    return true;
+}
+
+static bool put_guard(const struct sending *s)
+{
+    static const enum pending_kind kinds[] = {PENDING_PARSE, PENDING_BIND, PENDING_EXECUTE, PENDING_CLOSE, PENDING_CLOSE};
+    size_t nclient = s->page->planned->description.nparams;
+    uint32_t *oids = mem_alloc((nclient + PGSEEK_GUARD_PARAMS) * sizeof *oids);
+    struct value *values = mem_alloc((nclient + PGSEEK_GUARD_PARAMS) * sizeof *values);
+    bool ok = oids && values && put_guard_messages(s, oids, values, nclient);
+    mem_free(oids);
+    mem_free(values);
+    for (size_t i = 0; ok && i < sizeof kinds / sizeof *kinds; i++)
+        ok = expect_for_page(s, kinds[i], ROLE_GUARD) != NULL;
+    return ok;
+}
+
+/* ---- a page in the extended protocol ---- */
+
+/* A statement that was prepared before this group is described once more: the server then says what it would say to the original's own
+ * Bind if the table has changed under it. */
+static bool put_revalidation(const struct sending *s)
+{
+    if (s->request->name.len == 0 && s->request->statement->group == s->session->group)
+        return true;
+    wire_put_target(to_backend(s->session), 'D', 'S', s->request->name);
+    return expect(s->session, PENDING_DESCRIBE_STATEMENT, ROLE_SWALLOW) != NULL;
+}
+
+static struct portal *page_portal(const struct sending *s, bool spends_cursor)
+{
+    struct portal *portal = portal_new();
+    if (!portal)
+        return NULL;
+    portal->kind = PORTAL_PAGE;
+    portal->page = page_ref(s->page);
+    portal->spends_cursor = spends_cursor;
+    return portal;
+}
+
+static bool put_extended(const struct sending *s, bool spends_cursor)
+{
+    const char *name = s->session->tagging->reserved;
+    struct portal *portal = page_portal(s, spends_cursor);
+    if (!portal)
+        return false;
+    bool ok = put_revalidation(s);
+    wire_put_target(to_backend(s->session), 'C', 'S', span_cstr(name));
+    ok = ok && expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) && put_page_parse(s, name) && expect_for_page(s, PENDING_PARSE, ROLE_SHAPE) &&
+         put_page_bind(s, name);
+    struct pending *entry = ok ? expect_for_page(s, PENDING_BIND, ROLE_PAGE) : NULL;
+    if (!entry) {
+        object_unref(&portal->object);
+        return false;
+    }
+    if (!change_portal(s->session, entry, s->request->portal, portal))
+        return false;
+    wire_put_target(to_backend(s->session), 'C', 'S', span_cstr(name));
+    return expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) && put_guard(s);
+}
+
+/* ---- a page in the simple protocol ---- */
+
+static bool put_simple(const struct sending *s, bool spends_cursor)
+{
+    bool ok = put_page_parse(s, "") && expect_for_page(s, PENDING_PARSE, ROLE_SHAPE) && put_page_bind(s, "") &&
+              expect_for_page(s, PENDING_BIND, ROLE_SHAPE) && put_guard(s);
+    if (!ok)
+        return false;
+    struct buf *out = to_backend(s->session);
+    wire_put_target(out, 'D', 'P', span_cstr(""));
+    wire_put_execute(out, span_cstr(""), 0);
+    wire_put_target(out, 'C', 'S', span_cstr(""));
+    wire_put_empty(out, 'S');
+    if (!expect_for_page(s, PENDING_DESCRIBE_PORTAL, ROLE_CLIENT))
+        return false;
+    struct pending *execute = expect_for_page(s, PENDING_EXECUTE, ROLE_CLIENT);
+    if (!execute)
+        return false;
+    bool failed = false;
+    if (spends_cursor &&
+        !change_variables(s->session, execute, variables_spend_cursor(variables_ref(s->session->variables), false, &failed)))
+        return false;
+    return !failed && expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) && expect(s->session, PENDING_SYNC, ROLE_CLIENT) &&
+           names_put(&s->session->statements, span_cstr(""), NULL, NULL);
+}
+
+/* Whether the page can be run again if its guard fails: no block is open, and nothing in this group would be lost. */
+static bool is_repeatable(const struct session *session)
+{
+    return session->status == 'I' && !variables_in_block(session->variables) && !session->ran && !session->tagging->retry.again;
+}
+
+enum action send_page(struct session *session, const struct request *request, struct page *page, const struct pgseek_shape *shape,
+                      const struct boundary *boundary, const struct wire_param *params, bool spends_cursor)
+{
+    struct sending s = {.session = session, .request = request, .page = page, .shape = shape, .boundary = boundary, .params = params};
+    set_i64(s.limit, page->limit);
+    set_i64(s.fetch, page->limit + (page->look_ahead ? 1 : 0));
+    retry_start(session, request, is_repeatable(session));
+    stats_add(session->env->stats, STATS_REWRITES);
+    bool ok = request->simple ? put_simple(&s, spends_cursor) : put_extended(&s, spends_cursor);
+    sent_backend(session);
+    return ok ? ACTION_DONE : session_nomem(session);
+}
+
+/* ---- the original ---- */
+
+/* Result formats without those of the two columns that the server does not know. */
+static bool put_trimmed_bind(struct session *session, const struct request *request)
+{
+    const struct wire_bind *bind = request->bind;
+    struct wire_param *params = mem_alloc(bind->nparams * sizeof *params);
+    struct value *values = mem_alloc(bind->nparams * sizeof *values);
+    bool ok = params && values;
+    if (ok && wire_bind_params(bind, params)) {
+        for (size_t i = 0; i < bind->nparams; i++)
+            values[i] = (struct value){.format = params[i].format, .len = params[i].len, .data = params[i].data};
+        put_bind(to_backend(session), bind->portal, (const char *)bind->statement.ptr, values, bind->nparams, bind->results,
+                 (size_t)bind->nresults - 2);
+    } else if (ok) {
+        forward(session, SIDE_BACKEND, request->message);
+    }
+    sent_backend(session);
+    mem_free(params);
+    mem_free(values);
+    return ok;
+}
+
+static enum action bind_original(struct session *session, const struct request *request, struct page *page)
+{
+    bool trims = page && page->deliver & PGSEEK_DELIVER_COLUMNS && request->bind->nresults >= 2;
+    if (trims && !put_trimmed_bind(session, request))
+        return session_nomem(session);
+    bool bound = session->tagging->retry.again && session->tagging->retry.bound;
+    struct pending *entry = expect(session, PENDING_BIND, bound ? ROLE_SWALLOW : ROLE_CLIENT);
+    struct portal *portal = NULL;
+    if (page) {
+        portal = portal_new();
+        if (!portal)
+            return session_nomem(session);
+        portal->kind = PORTAL_PAGE;
+        portal->page = page_ref(page);
+    }
+    if (!entry || !change_portal(session, entry, request->portal, portal))
+        return session_nomem(session);
+    return trims ? ACTION_DONE : ACTION_FORWARD;
+}
+
+enum action send_original(struct session *session, const struct request *request, struct page *page, bool spends_cursor)
+{
+    (void)spends_cursor;
+    enum action action;
+    if (request->simple) {
+        struct pending *entry = names_put(&session->statements, span_cstr(""), NULL, NULL) ? expect(session, PENDING_QUERY, ROLE_CLIENT) : NULL;
+        struct follow *follow = entry ? follow_of(entry) : NULL;
+        if (!follow)
+            return session_nomem(session);
+        follow->page = page_ref(page);
+        action = ACTION_FORWARD;
+    } else {
+        action = bind_original(session, request, page);
+    }
+    retry_over(session);
+    return action;
+}

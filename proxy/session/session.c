@@ -1,0 +1,279 @@
+/* session.c - a session's life: made, connected, ended; the verbs that the other files of this room share.
+ *
+ * It holds the state and its one mover; it must not know what any message means. */
+#include "internal.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+/* ---- states ---- */
+
+static const struct {
+    const char *name;
+    unsigned successors; /* bits of enum state */
+} states[] = {
+    [STATE_STARTUP] = {"startup", 1u << STATE_CONNECT | 1u << STATE_CLOSING},
+    [STATE_CONNECT] = {"connect", 1u << STATE_LOGIN | 1u << STATE_CANCEL | 1u << STATE_CLOSING},
+    [STATE_LOGIN] = {"login", 1u << STATE_UP | 1u << STATE_CLOSING},
+    [STATE_UP] = {"up", 1u << STATE_CLOSING},
+    [STATE_CANCEL] = {"cancel", 1u << STATE_CLOSING},
+    [STATE_CLOSING] = {"closing", 1u << STATE_CLOSING},
+};
+
+void session_move(struct session *session, enum state to)
+{
+    if (!(states[session->state].successors & 1u << to)) {
+        log_at(LOG_ERROR, "C-%llu: BUG: %s -> %s", (unsigned long long)session->id, states[session->state].name, states[to].name);
+        to = STATE_CLOSING;
+    }
+    log_at(LOG_DEBUG, "C-%llu: %s -> %s", (unsigned long long)session->id, states[session->state].name, states[to].name);
+    session->state = to;
+}
+
+/* ---- life ---- */
+
+struct session *session_new(struct session_env *env, const char *peer, uint64_t id)
+{
+    struct session *session = mem_zalloc(sizeof *session);
+    if (!session)
+        return NULL;
+    session->env = env;
+    session->conf = conf_ref((struct conf *)(uintptr_t)env->conf);
+    session->id = id;
+    session->status = 'I';
+    session->strings_standard = true;
+    snprintf(session->peer, sizeof session->peer, "%s", peer);
+    stats_add(env->stats, STATS_CLIENTS);
+    return session;
+}
+
+static void tagging_free(struct tagging *tagging)
+{
+    if (!tagging)
+        return;
+    context_fini(&tagging->context);
+    inquiry_reset(&tagging->inquiry);
+    catalog_fini(&tagging->inquiry.catalog);
+    buf_fini(&tagging->retry.kept);
+    page_report_fini(&tagging->results);
+    buf_fini(&tagging->scratch);
+    mem_free(tagging);
+}
+
+void session_free(struct session *session)
+{
+    if (!session)
+        return;
+    while (session->owed.count) {
+        follow_free(pending_head(&session->owed)->follow);
+        pending_pop(&session->owed);
+    }
+    pending_fini(&session->owed);
+    names_fini(&session->statements);
+    names_fini(&session->portals);
+    variables_unref(session->variables);
+    buf_fini(&session->in[0].partial);
+    buf_fini(&session->in[1].partial);
+    buf_fini(&session->held);
+    buf_fini(&session->startup);
+    tagging_free(session->tagging);
+    conf_unref(session->conf);
+    mem_free(session);
+}
+
+struct tagging *session_tagging(struct session *session)
+{
+    if (session->tagging)
+        return session->tagging;
+    struct tagging *tagging = mem_zalloc(sizeof *tagging);
+    uint32_t random;
+    if (!tagging || getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random) {
+        mem_free(tagging);
+        return NULL;
+    }
+    snprintf(tagging->reserved, sizeof tagging->reserved, "pgseek_%08x", random);
+    session->tagging = tagging;
+    return tagging;
+}
+
+/* ---- sinks ---- */
+
+struct buf *to_backend(struct session *session)
+{
+    return sink_make(&session->env->to_backend);
+}
+
+void sent_backend(struct session *session)
+{
+    sink_made(&session->env->to_backend);
+}
+
+struct buf *to_frontend(struct session *session)
+{
+    return sink_make(&session->env->to_frontend);
+}
+
+void sent_frontend(struct session *session)
+{
+    sink_made(&session->env->to_frontend);
+}
+
+void forward(struct session *session, enum side to, struct span bytes)
+{
+    struct sink *sink = to == SIDE_FRONTEND ? &session->env->to_frontend : &session->env->to_backend;
+    if (session->borrowed)
+        sink_borrow(sink, bytes);
+    else
+        sink_copy(sink, bytes);
+}
+
+/* ---- ends ---- */
+
+static void log_closing(struct session *session, enum log_level level, const char *why)
+{
+    log_at(level, "C-%llu: %s/%s@%s closing because: %s", (unsigned long long)session->id, session->dbname[0] ? session->dbname : "(nodb)",
+           session->user[0] ? session->user : "(nouser)", session->peer, why);
+}
+
+static void count_end(struct session *session)
+{
+    if (session->state == STATE_CONNECT || session->state == STATE_LOGIN)
+        stats_add(session->env->stats, STATS_LOGIN_FAILURES);
+}
+
+void session_fatal(struct session *session, const char *sqlstate, const char *message, const char *hint)
+{
+    if (session->state == STATE_CLOSING)
+        return;
+    count_end(session);
+    wire_put_error(to_frontend(session), 'E',
+                   &(struct wire_error){.severity = "FATAL", .sqlstate = sqlstate, .message = message, .hint = hint});
+    sent_frontend(session);
+    log_closing(session, LOG_WARNING, message);
+    session_move(session, STATE_CLOSING);
+}
+
+enum action session_violation(struct session *session, enum side side, const char *what)
+{
+    char message[160];
+    snprintf(message, sizeof message, "protocol violation by the %s: %s", side == SIDE_FRONTEND ? "client" : "server", what);
+    stats_add(session->env->stats, STATS_PROTOCOL_ERRORS);
+    session_fatal(session, "08P01", message, NULL);
+    return ACTION_FAIL;
+}
+
+enum action session_nomem(struct session *session)
+{
+    session_fatal(session, "53200", "the proxy is out of memory", NULL);
+    return ACTION_FAIL;
+}
+
+void session_end(struct session *session, const char *sqlstate, const char *message)
+{
+    session_fatal(session, sqlstate, message, NULL);
+}
+
+void session_lost(struct session *session, enum side side, const char *why)
+{
+    if (session->state == STATE_CLOSING)
+        return;
+    bool orderly = session->state == STATE_CANCEL || (side == SIDE_FRONTEND && session->state == STATE_UP);
+    if (side == SIDE_BACKEND && session->state == STATE_LOGIN)
+        orderly = true; /* a refused login: the client has the server's own words */
+    count_end(session);
+    if (session->conf->log_disconnections && session->state != STATE_STARTUP && session->state != STATE_CANCEL)
+        log_closing(session, orderly ? LOG_INFO : LOG_WARNING, why);
+    session_move(session, STATE_CLOSING);
+}
+
+/* ---- the server link ---- */
+
+/* Takes up what waited, and looks whether memory ran out on the way. */
+static void settle(struct session *session)
+{
+    while (session->wake && session->state != STATE_CLOSING) {
+        session->wake = false;
+        intake_resume(session);
+    }
+    if (!sink_failed(&session->env->to_frontend) && !sink_failed(&session->env->to_backend))
+        return;
+    if (session->state != STATE_CLOSING)
+        log_closing(session, LOG_ERROR, "out of memory");
+    session_move(session, STATE_CLOSING);
+}
+
+void session_connected(struct session *session, int host_index)
+{
+    bool is_cancel = session->database && session->startup.len >= 8 && get_u32(session->startup.ptr + 4) == 80877102u;
+    session->host_index = host_index;
+    sink_copy(&session->env->to_backend, buf_span(&session->startup));
+    buf_fini(&session->startup);
+    if (is_cancel) {
+        session_move(session, STATE_CANCEL);
+        return;
+    }
+    if (!expect(session, PENDING_STARTUP, ROLE_CLIENT)) {
+        session_nomem(session);
+        return;
+    }
+    session_move(session, STATE_LOGIN);
+    session->wake = session->holding; /* sent without waiting for an answer */
+    settle(session);
+}
+
+void session_unreachable(struct session *session, const char *why)
+{
+    char message[256];
+    snprintf(message, sizeof message, "cannot connect to the server: %s", why);
+    session_fatal(session, "08006", message, NULL);
+}
+
+/* ---- events ---- */
+
+void session_feed(struct session *session, enum side from, struct span bytes)
+{
+    if (session->state == STATE_CLOSING)
+        return;
+    session->borrowed = true;
+    if (from == SIDE_FRONTEND)
+        intake_frontend(session, bytes);
+    else
+        intake_backend(session, bytes);
+    session->borrowed = false;
+    settle(session);
+}
+
+/* ---- questions ---- */
+
+enum session_next session_next(const struct session *session)
+{
+    if (session->state == STATE_CLOSING)
+        return SESSION_CLOSE;
+    return session->state == STATE_CONNECT ? SESSION_CONNECT : SESSION_GO;
+}
+
+struct session_target session_target(const struct session *session)
+{
+    return (struct session_target){.database = session->database, .host_index = session->host_index};
+}
+
+bool session_reads(const struct session *session, enum side side)
+{
+    if (session->state == STATE_CLOSING)
+        return false;
+    if (side == SIDE_BACKEND)
+        return session->state != STATE_STARTUP && session->state != STATE_CONNECT;
+    return session->state != STATE_CONNECT && session->state != STATE_CANCEL && !session->holding && session->owed.count < PENDING_MAX;
+}
+
+bool session_is_up(const struct session *session)
+{
+    return session->state == STATE_UP;
+}
+
+bool session_is_idle(const struct session *session)
+{
+    return session->state == STATE_STARTUP ||
+           (session->state == STATE_UP && session->status == 'I' && session->owed.count == 0 && !session->unsynced && !session->holding);
+}

@@ -96,10 +96,10 @@ static void check_payload(const struct keyring *keyring, const uint8_t *data, si
     memcpy(header, bytes.ptr, sizeof header);
     if (sign) {
         buf_put(&bytes, data + 2, size - 2);
-        require(seal_sign(key->sign, buf_span(&bytes), mac));
+        require(seal_sign(&key->seal, buf_span(&bytes), mac));
         buf_put(&bytes, mac, sizeof mac);
     } else {
-        require(seal_encrypt(key->encrypt, span_of(header, sizeof header), span_of(data + 2, size - 2), &bytes));
+        require(seal_encrypt(&key->seal, span_of(header, sizeof header), span_of(data + 2, size - 2), &bytes));
     }
     base64url_put(buf_span(&bytes), &token);
     check_open(keyring, buf_span(&token), sign);

@@ -13,6 +13,16 @@
 #define NONCE "ABCDEFGHIJKLMNOPQRSTUVWX"
 #define PLAIN "XAES-256-GCM"
 
+/* A key of equal bytes for both uses. */
+static struct seal_key make_key(int byte)
+{
+    struct seal_key key;
+    uint8_t bytes[SEAL_KEY];
+    memset(bytes, byte, sizeof bytes);
+    assert_true(seal_key_init(&key, bytes, bytes));
+    return key;
+}
+
 static void assert_hex(const uint8_t *bytes, size_t len, const char *hex)
 {
     char text[256];
@@ -34,59 +44,63 @@ static void published_vectors(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
-        uint8_t key[SEAL_KEY];
+        struct seal_key key = make_key(vectors[i].key);
         uint8_t sealed[sizeof PLAIN - 1 + SEAL_TAG];
-        memset(key, vectors[i].key, sizeof key);
         assert_true(
-            seal_encrypt_nonce(key, (const uint8_t *)NONCE, span_cstr(vectors[i].header), span_cstr(PLAIN), sealed));
+            seal_encrypt_nonce(&key, (const uint8_t *)NONCE, span_cstr(vectors[i].header), span_cstr(PLAIN), sealed));
         assert_hex(sealed, sizeof sealed, vectors[i].sealed);
+        seal_key_fini(&key);
     }
 }
 
 static void hmac_vector(void **state)
 {
-    uint8_t key[SEAL_KEY] = {0};
+    /* RFC 4231, case 2: HMAC pads short keys with zeros, so the RFC's key "Jefe" may be written with them. */
+    static const uint8_t jefe[SEAL_KEY] = "Jefe";
+    struct seal_key key;
     uint8_t mac[SEAL_MAC];
     (void)state;
-    /* RFC 4231, case 2: HMAC pads short keys with zeros, so the RFC's key "Jefe" may be written with them. */
-    memcpy(key, "Jefe", 4);
-    assert_true(seal_sign(key, span_cstr("what do ya want for nothing?"), mac));
+    assert_true(seal_key_init(&key, jefe, jefe));
+    assert_true(seal_sign(&key, span_cstr("what do ya want for nothing?"), mac));
     assert_hex(mac, sizeof mac, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
-    assert_true(seal_verify(key, span_cstr("what do ya want for nothing?"), mac));
+    assert_true(seal_verify(&key, span_cstr("what do ya want for nothing?"), mac));
     mac[31] ^= 1;
-    assert_false(seal_verify(key, span_cstr("what do ya want for nothing?"), mac));
+    assert_false(seal_verify(&key, span_cstr("what do ya want for nothing?"), mac));
+    seal_key_fini(&key);
 }
 
 static void nonces_are_not_repeated(void **state)
 {
-    uint8_t key[SEAL_KEY] = {7};
+    struct seal_key key = make_key(7);
     struct buf one = {0};
     struct buf two = {0};
     (void)state;
-    assert_true(seal_encrypt(key, span_cstr("h"), span_cstr(PLAIN), &one));
-    assert_true(seal_encrypt(key, span_cstr("h"), span_cstr(PLAIN), &two));
+    assert_true(seal_encrypt(&key, span_cstr("h"), span_cstr(PLAIN), &one));
+    assert_true(seal_encrypt(&key, span_cstr("h"), span_cstr(PLAIN), &two));
     assert_int_equal(one.len, SEAL_NONCE + strlen(PLAIN) + SEAL_TAG);
     assert_memory_not_equal(one.ptr, two.ptr, SEAL_NONCE);
     assert_memory_not_equal(one.ptr + SEAL_NONCE, two.ptr + SEAL_NONCE, strlen(PLAIN));
     buf_fini(&one);
     buf_fini(&two);
+    seal_key_fini(&key);
 }
 
 /* Bytes that did not authenticate must not be left for anybody to read. */
 static void failure_leaves_nothing(void **state)
 {
-    uint8_t key[SEAL_KEY] = {7};
+    struct seal_key key = make_key(7);
     uint8_t plain[sizeof PLAIN];
     uint8_t zeros[sizeof PLAIN] = {0};
     struct buf sealed = {0};
     (void)state;
-    assert_true(seal_encrypt(key, span_cstr("h"), span_cstr(PLAIN), &sealed));
-    assert_true(seal_decrypt(key, span_cstr("h"), buf_span(&sealed), plain));
+    assert_true(seal_encrypt(&key, span_cstr("h"), span_cstr(PLAIN), &sealed));
+    assert_true(seal_decrypt(&key, span_cstr("h"), buf_span(&sealed), plain));
     assert_memory_equal(plain, PLAIN, strlen(PLAIN));
-    assert_false(seal_decrypt(key, span_cstr("H"), buf_span(&sealed), plain));
+    assert_false(seal_decrypt(&key, span_cstr("H"), buf_span(&sealed), plain));
     assert_memory_equal(plain, zeros, strlen(PLAIN));
-    assert_false(seal_decrypt(key, span_cstr("h"), span_of(sealed.ptr, SEAL_NONCE + SEAL_TAG - 1), plain));
+    assert_false(seal_decrypt(&key, span_cstr("h"), span_of(sealed.ptr, SEAL_NONCE + SEAL_TAG - 1), plain));
     buf_fini(&sealed);
+    seal_key_fini(&key);
 }
 
 int main(void)

@@ -16,6 +16,7 @@
 
 #include "../admin/conf.h"
 #include "../admin/log.h"
+#include "../session/cancel.h"
 #include "listener.h"
 #include "pair.h"
 #include "process.h"
@@ -39,6 +40,7 @@ struct server {
     struct snapshot *snapshot;
     struct listener_set listeners;
     struct pair_counts counts;
+    struct cancel_map *cancels;
     struct worker **workers;
     int nworkers;
     int started;
@@ -216,12 +218,14 @@ static bool server_start_workers(struct server *server)
 {
     int wanted = server->snapshot->conf->workers;
     server->workers = mem_zalloc((size_t)wanted * sizeof *server->workers);
-    if (!server->workers)
+    server->cancels = cancel_map_new();
+    if (!server->workers || !server->cancels)
         return false;
     for (; server->nworkers < wanted; server->nworkers++) {
         struct worker **worker = &server->workers[server->nworkers];
         *worker =
-            worker_new(server->nworkers, server->snapshot, &server->listeners, &server->counts, &server->worker_done);
+            worker_new(server->nworkers, server->snapshot, &server->listeners,
+                       &(struct worker_shared){&server->counts, server->cancels}, &server->worker_done);
         if (!*worker)
             return false;
     }
@@ -275,6 +279,7 @@ static void server_fini(struct server *server)
     for (int i = 0; i < server->nworkers; i++)
         worker_free(server->workers[i]);
     mem_free(server->workers);
+    cancel_map_free(server->cancels);
     uv_walk(&server->loop, server_close_handle, NULL);
     uv_run(&server->loop, UV_RUN_DEFAULT);
     uv_loop_close(&server->loop);

@@ -18,10 +18,13 @@
 #include "../session/session.h"
 
 #define UPSTREAM_WHY_BYTES 512
+/* A Unix socket with a full queue refuses at once, where TCP would wait: we wait, too. */
+#define UPSTREAM_RETRY_MS 10
 
 struct upstream {
     uv_poll_t poll; /* of the address that is being dialled; `fd` tells whether it is in use */
     uv_getaddrinfo_t resolver;
+    uv_timer_t pause; /* before a full Unix socket is tried again */
     uv_loop_t *loop;
     const struct conf_database *database;
     struct addrinfo *addresses; /* what the resolver answered */
@@ -34,20 +37,22 @@ struct upstream {
     size_t last_host;
     int fd;
     bool is_resolving;
+    bool is_pausing;              /* the timer is known to the loop */
     bool is_polling;              /* the poll handle is known to the loop */
     bool is_over;                 /* done or cancelled: wait for the loop, then free */
     char why[UPSTREAM_WHY_BYTES]; /* what failed so far, for a person */
 };
 
 static void upstream_next_host(struct upstream *upstream);
+static void upstream_dial_host(struct upstream *upstream);
 static void upstream_next_address(struct upstream *upstream);
 
 /* ---- the end ---- */
 
-/* Frees once the loop holds neither the handle nor the request. */
+/* Frees once the loop holds neither a handle nor the request. */
 static void upstream_release(struct upstream *upstream)
 {
-    if (!upstream->is_over || upstream->is_resolving || upstream->is_polling)
+    if (!upstream->is_over || upstream->is_resolving || upstream->is_polling || upstream->is_pausing)
         return;
     uv_freeaddrinfo(upstream->addresses);
     mem_free(upstream);
@@ -63,6 +68,16 @@ static void upstream_on_poll_closed(uv_handle_t *handle)
         upstream_next_address(upstream);
 }
 
+static void upstream_on_pause_closed(uv_handle_t *handle)
+{
+    struct upstream *upstream = handle->data;
+    upstream->is_pausing = false;
+    if (upstream->is_over)
+        upstream_release(upstream);
+    else
+        upstream_dial_host(upstream);
+}
+
 static void upstream_finish(struct upstream *upstream, int fd, const char *why)
 {
     upstream->is_over = true;
@@ -76,6 +91,8 @@ void upstream_cancel(struct upstream *upstream)
     upstream->is_over = true;
     if (upstream->is_resolving)
         uv_cancel((uv_req_t *)&upstream->resolver); /* too late when it runs: its call-back then finds is_over */
+    if (upstream->is_pausing && !uv_is_closing((uv_handle_t *)&upstream->pause))
+        uv_close((uv_handle_t *)&upstream->pause, upstream_on_pause_closed);
     if (upstream->fd >= 0) {
         if (upstream->is_polling)
             uv_close((uv_handle_t *)&upstream->poll, upstream_on_poll_closed);
@@ -163,9 +180,31 @@ static void upstream_set_deadline(struct upstream *upstream)
     upstream->deadline_ms = upstream->timeout_ms > 0 ? uv_now(upstream->loop) + upstream->timeout_ms : 0;
 }
 
+static void upstream_on_pause_over(uv_timer_t *timer)
+{
+    uv_close((uv_handle_t *)timer, upstream_on_pause_closed);
+}
+
+/* Tries the same host again in a moment, unless its time is up. */
+static void upstream_pause(struct upstream *upstream)
+{
+    close(upstream->fd);
+    upstream->fd = -1;
+    if (upstream->deadline_ms > 0 && uv_now(upstream->loop) >= upstream->deadline_ms) {
+        upstream_dial_failed(upstream, "its queue stays full");
+        return;
+    }
+    int rc = uv_timer_init(upstream->loop, &upstream->pause);
+    assert(rc == 0); /* a timer needs no resource */
+    upstream->pause.data = upstream;
+    upstream->is_pausing = true;
+    rc = uv_timer_start(&upstream->pause, upstream_on_pause_over, UPSTREAM_RETRY_MS, 0);
+    assert(rc == 0);
+    (void)rc;
+}
+
 static void upstream_dial(struct upstream *upstream, const struct sockaddr *address, socklen_t len)
 {
-    upstream_set_deadline(upstream);
     upstream->fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (upstream->fd < 0) {
         upstream_dial_failed(upstream, strerror(errno));
@@ -173,8 +212,10 @@ static void upstream_dial(struct upstream *upstream, const struct sockaddr *addr
     }
     if (connect(upstream->fd, address, len) == 0)
         upstream_connected(upstream);
-    else if (errno == EINPROGRESS)
+    else if (errno == EINPROGRESS || errno == EINTR)
         upstream_wait(upstream);
+    else if (errno == EAGAIN && address->sa_family == AF_UNIX)
+        upstream_pause(upstream);
     else
         upstream_dial_failed(upstream, strerror(errno));
 }
@@ -188,6 +229,7 @@ static void upstream_next_address(struct upstream *upstream)
         return;
     }
     upstream->next_address = address->ai_next;
+    upstream_set_deadline(upstream);
     upstream_dial(upstream, address->ai_addr, address->ai_addrlen);
 }
 
@@ -227,7 +269,6 @@ static void upstream_resolve(struct upstream *upstream, const char *name, int po
     char service[16];
     snprintf(service, sizeof service, "%d", port);
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    upstream_set_deadline(upstream);
     upstream->resolver.data = upstream;
     int rc = uv_getaddrinfo(upstream->loop, &upstream->resolver, upstream_on_resolved, name, service, &hints);
     upstream->is_resolving = rc == 0;
@@ -235,14 +276,8 @@ static void upstream_resolve(struct upstream *upstream, const char *name, int po
         upstream_dial_failed(upstream, uv_strerror(rc));
 }
 
-static void upstream_next_host(struct upstream *upstream)
+static void upstream_dial_host(struct upstream *upstream)
 {
-    if (upstream->host > upstream->last_host) {
-        upstream->host = upstream->last_host;
-        upstream_finish(upstream, -1, upstream->why);
-        return;
-    }
-    upstream->next_address = NULL;
     const char *host = upstream->database->hosts[upstream->host].host;
     int port = upstream->database->hosts[upstream->host].port;
     struct sockaddr_in ip4;
@@ -255,6 +290,18 @@ static void upstream_next_host(struct upstream *upstream)
         upstream_dial(upstream, (const struct sockaddr *)&ip6, sizeof ip6);
     else
         upstream_resolve(upstream, host, port);
+}
+
+static void upstream_next_host(struct upstream *upstream)
+{
+    if (upstream->host > upstream->last_host) {
+        upstream->host = upstream->last_host;
+        upstream_finish(upstream, -1, upstream->why);
+        return;
+    }
+    upstream->next_address = NULL;
+    upstream_set_deadline(upstream);
+    upstream_dial_host(upstream);
 }
 
 /* ---- the outside ---- */
@@ -286,6 +333,8 @@ void upstream_tick(struct upstream *upstream)
 {
     if (upstream->deadline_ms == 0 || uv_now(upstream->loop) < upstream->deadline_ms)
         return;
+    if (upstream->is_pausing)
+        return; /* it looks at the time itself */
     upstream->deadline_ms = 0;
     if (upstream->fd >= 0) {
         upstream_dial_failed(upstream, "timed out");

@@ -277,7 +277,7 @@ static int worker_open_loop(struct worker *worker, const struct listener_set *li
 }
 
 struct worker *worker_new(int index, struct snapshot *snapshot, const struct listener_set *listeners,
-                          struct pair_counts *counts, uv_async_t *done)
+                          const struct worker_shared *shared, uv_async_t *done)
 {
     struct worker *worker = mem_zalloc(sizeof *worker);
     if (!worker || uv_loop_init(&worker->loop) < 0) {
@@ -289,7 +289,8 @@ struct worker *worker_new(int index, struct snapshot *snapshot, const struct lis
     worker->done = done;
     worker->env.loop = &worker->loop;
     worker->env.buffer = worker->buffer;
-    worker->env.counts = counts;
+    worker->env.counts = shared->counts;
+    worker->env.session.cancels = shared->cancels;
     worker->env.on_change = worker_on_change;
     worker->env.session.now = worker_now;
     worker->env.session.clock = worker;

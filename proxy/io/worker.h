@@ -1,7 +1,7 @@
 /* worker.h - a thread with its own loop, its own listeners and its own sessions.
  *
  * It starts, hears orders and stops; it must not know why an order is given. Nothing of a worker is shared but what its
- * start names: the snapshot, the client counter and the session numbers. */
+ * start names: the snapshot, the client counter, the session numbers and the cancel keys. */
 #ifndef WORKER_H
 #define WORKER_H
 
@@ -10,9 +10,16 @@
 #include "../protocol/bytes.h"
 
 struct listener_set;
+struct cancel_map;
 struct pair_counts;
 struct snapshot;
 struct worker;
+
+/* What all workers share besides the snapshot. */
+struct worker_shared {
+    struct pair_counts *counts;
+    struct cancel_map *cancels;
+};
 
 /* Orders that any thread may give; the later the stronger. */
 enum worker_order {
@@ -24,7 +31,7 @@ enum worker_order {
 /* Makes a worker that accepts from the listeners of `index` and the shared ones, and counts with all others. `done` is
  * signalled when its thread is about to end. NULL after logging the reason. */
 struct worker *worker_new(int index, struct snapshot *snapshot, const struct listener_set *listeners,
-                          struct pair_counts *counts, uv_async_t *done) MUST_USE;
+                          const struct worker_shared *shared, uv_async_t *done) MUST_USE;
 bool worker_start(struct worker *worker) MUST_USE;
 /* Sessions that start from now on are served by this snapshot. */
 void worker_reload(struct worker *worker, struct snapshot *snapshot);

@@ -363,6 +363,20 @@ static enum action reply_status(struct session *session, struct pending *head, s
     return ACTION_FORWARD;
 }
 
+/* BackendKeyData: learned, so that a cancel request finds its server. */
+static enum action reply_key(struct session *session, struct pending *head, struct span message)
+{
+    (void)head;
+    struct span key = body_of(message);
+    if (session->state != STATE_LOGIN || key.len <= 4 || key.len > 4 + STARTUP_MAX_CANCEL_KEY || session->cancel_key.len)
+        return session_violation(session, SIDE_BACKEND, "an unexpected or malformed BackendKeyData");
+    buf_put_span(&session->cancel_key, key);
+    if (session->cancel_key.failed)
+        return session_nomem(session);
+    cancel_map_add(session->env->cancels, key, session->database->name, session->host_index);
+    return ACTION_FORWARD;
+}
+
 /* ---- the table ---- */
 
 static const struct rule {
@@ -385,6 +399,7 @@ static const struct rule {
     ['E'] = {reply_error, MAX_ERROR, false},
     ['Z'] = {reply_ready, MAX_SMALL, false},
     ['S'] = {reply_status, MAX_SMALL, true},
+    ['K'] = {reply_key, MAX_SMALL, false},
 };
 
 /* A row or description that nobody looks at passes by as it comes. */

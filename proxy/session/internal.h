@@ -12,6 +12,7 @@
 #include "../page/page.h"
 #include "../protocol/startup.h"
 #include "../protocol/wire.h"
+#include "cancel.h"
 #include "names.h"
 #include "pending.h"
 #include "session.h"
@@ -163,6 +164,7 @@ struct session {
     struct names statements, portals;
     struct variables *variables;
     struct buf held;
+    struct buf cancel_key; /* as the server gave it */
     struct buf startup; /* StartupMessage or CancelRequest to send once connected */
     struct tagging *tagging;
     char encoding[24]; /* ParameterStatus client_encoding */

@@ -34,20 +34,23 @@ static void connect_to(struct session *session, const struct conf_database *data
         session_move(session, STATE_CONNECT);
 }
 
-/* The key was made by the server and relayed, so the request goes to the server as it is. Every database line is one server to us:
- * the first that could have made the key. */
-static void cancel(struct session *session, struct span packet)
+/* The key was made by the server and relayed, so the request goes to that server as it is; an unknown one goes nowhere. */
+static void cancel(struct session *session, struct span packet, struct span key)
 {
-    const struct conf_database *database = conf_find_database(session->conf, "*");
-    if (!database && session->conf->ndatabases)
-        database = &session->conf->databases[0];
-    if (!database) {
+    char name[64];
+    int host_index = -1;
+    const struct conf_database *database = NULL;
+    if (cancel_map_find(session->env->cancels, key, name, sizeof name, &host_index))
+        database = conf_find_database(session->conf, name);
+    if (!database || (size_t)host_index >= database->nhosts) {
+        log_at(LOG_INFO, "C-%llu: (nodb)/(nouser)@%s closing because: cancel request with an unknown key",
+               (unsigned long long)session->id, session->peer);
         session_move(session, STATE_CLOSING);
         return;
     }
     stats_add(session->env->stats, STATS_CANCELS);
     buf_put_span(&session->startup, packet);
-    connect_to(session, database, -1);
+    connect_to(session, database, host_index);
 }
 
 static void open_session(struct session *session, const struct startup *startup)
@@ -90,7 +93,7 @@ void login_packet(struct session *session, struct span packet, bool more_behind)
         decline(session, &session->asked_gss, more_behind);
         return;
     case STARTUP_CANCEL:
-        cancel(session, packet);
+        cancel(session, packet, startup.cancel);
         return;
     case STARTUP_SESSION:
         open_session(session, &startup);

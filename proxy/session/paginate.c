@@ -155,14 +155,23 @@ static struct pgseek_query *read_query(struct decision *d)
 
 #define REASON_TTL 10 /* seconds that a reason given by the catalog holds: an index may have come */
 
+/* What a plan is found by, in tagging->scratch: the scope is in it, since the guard reads it. */
+static bool make_key(struct decision *d)
+{
+    const struct statement *statement = d->request->statement;
+    const struct conf *conf = d->session->conf;
+    struct tagging *tagging = d->session->tagging;
+    plan_cache_key(&tagging->scratch, &tagging->context, d->settings.key, statement->oids, statement->noids,
+                   span_of(statement->sql, statement->sql_len));
+    for (size_t i = 0; i < conf->nscope; i++)
+        buf_put_cstr(&tagging->scratch, conf->scope[i]);
+    return !tagging->scratch.failed;
+}
+
 static struct planned *look_up(struct decision *d)
 {
     struct session *session = d->session;
-    struct tagging *tagging = session->tagging;
-    const struct statement *statement = d->request->statement;
-    plan_cache_key(&tagging->scratch, &tagging->context, d->settings.key, statement->oids, statement->noids,
-                   span_of(statement->sql, statement->sql_len));
-    struct planned *planned = tagging->scratch.failed ? NULL : plan_cache_find(session->env->plans, buf_span(&tagging->scratch));
+    struct planned *planned = make_key(d) ? plan_cache_find(session->env->plans, buf_span(&session->tagging->scratch)) : NULL;
     if (!planned || planned->plan || session->env->now(session->env->clock) - planned->made_at <= REASON_TTL)
         return planned;
     plan_cache_drop(session->env->plans, planned);
@@ -204,9 +213,7 @@ static enum step take_answers(struct decision *d)
         return STEP_NOMEM;
     stats_add(session->env->stats, STATS_PLAN_MISSES);
     planned->made_at = session->env->now(session->env->clock);
-    plan_cache_key(&tagging->scratch, &tagging->context, d->settings.key, d->request->statement->oids, d->request->statement->noids,
-                   span_of(d->request->statement->sql, d->request->statement->sql_len));
-    if (!tagging->scratch.failed)
+    if (make_key(d))
         plan_cache_put(session->env->plans, planned, buf_span(&tagging->scratch));
     remember(d, planned);
     return STEP_ON;

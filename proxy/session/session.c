@@ -75,6 +75,8 @@ void session_free(struct session *session)
     variables_unref(session->variables);
     buf_fini(&session->in[0].partial);
     buf_fini(&session->in[1].partial);
+    cancel_map_remove(session->env->cancels, buf_span(&session->cancel_key));
+    buf_fini(&session->cancel_key);
     buf_fini(&session->held);
     buf_fini(&session->startup);
     tagging_free(session->tagging);

@@ -12,6 +12,7 @@
 struct conf;
 struct conf_database;
 struct keyring;
+struct cancel_map;
 struct plan_cache;
 struct stats;
 struct session;
@@ -23,6 +24,7 @@ struct session_env {
     const struct conf *conf;  /* the snapshot that new sessions take */
     struct keyring *keyring;  /* seals and opens cursors; NULL until loaded */
     struct plan_cache *plans; /* this worker's; never shared */
+    struct cancel_map *cancels; /* all workers'; may be NULL */
     struct stats *stats;      /* this worker's counters; may be NULL */
     struct sink to_frontend;  /* what the last call wants sent to the client ... */
     struct sink to_backend;   /* ... and to the server */

@@ -1,0 +1,221 @@
+/* test_upstream.c - hosts are tried in order, the last word names each that failed, a full socket is waited for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../proxy/admin/conf.h"
+#include "../../proxy/io/upstream.h"
+#include "../../proxy/session/session.h"
+
+#define HOSTS_MAX 3
+
+struct answer {
+    int calls;
+    int fd;
+    int host;
+    char why[512];
+};
+
+static char directory[] = "/tmp/pgseek-upstream-XXXXXX";
+
+static void on_done(void *owner, int fd, int host_index, const char *why)
+{
+    struct answer *answer = owner;
+    answer->calls++;
+    answer->fd = fd;
+    answer->host = host_index;
+    snprintf(answer->why, sizeof answer->why, "%s", why ? why : "");
+}
+
+/* A port of 127.0.0.1 that is listened on, or with `closed` one that nobody listens on. */
+static int make_port(int *listener, bool closed)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof address;
+    *listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(*listener, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(getsockname(*listener, (struct sockaddr *)&address, &len), 0);
+    if (!closed)
+        assert_int_equal(listen(*listener, 8), 0);
+    return ntohs(address.sin_port);
+}
+
+static struct answer connect_to(const struct conf_database *database, int host_index)
+{
+    struct answer answer = {.fd = -1};
+    struct session_target target = {.database = database, .host_index = host_index};
+    uv_loop_t loop;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    upstream_start(upstream_new(&loop, &target, 0, on_done, &answer));
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0); /* nothing is left behind */
+    assert_int_equal(answer.calls, 1);
+    return answer;
+}
+
+static void hosts_are_tried_in_order(void **state)
+{
+    enum kind { OPEN, SHUT, NO_SOCKET, NO_NAME, BY_NAME };
+    static const struct {
+        enum kind hosts[HOSTS_MAX];
+        size_t nhosts;
+        int only;     /* host_index */
+        int expected; /* the host that answers; -1: none */
+    } cases[] = {
+        {{OPEN}, 1, -1, 0},
+        {{BY_NAME}, 1, -1, 0},
+        {{SHUT}, 1, -1, -1},
+        {{SHUT, OPEN}, 2, -1, 1},
+        {{OPEN, SHUT}, 2, -1, 0},
+        {{OPEN, SHUT}, 2, 1, -1}, /* a cancel request goes to its own host only */
+        {{SHUT, OPEN}, 2, 1, 1},
+        {{NO_SOCKET, NO_NAME, OPEN}, 3, -1, 2},
+        {{NO_NAME, SHUT, NO_SOCKET}, 3, -1, -1},
+        {{SHUT, SHUT, BY_NAME}, 3, -1, 2},
+    };
+    char address[] = "127.0.0.1", socket_path[] = "/nonexistent", no_name[] = "no.such.name.invalid",
+         name[] = "localhost";
+    char *const hosts[] = {
+        [OPEN] = address, [SHUT] = address, [NO_SOCKET] = socket_path, [NO_NAME] = no_name, [BY_NAME] = name};
+    int open_fd, shut_fd;
+    int open_port = make_port(&open_fd, false), shut_port = make_port(&shut_fd, true);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct conf_database database = {.nhosts = cases[i].nhosts};
+        for (size_t k = 0; k < database.nhosts; k++) {
+            enum kind kind = cases[i].hosts[k];
+            database.hosts[k].host = hosts[kind];
+            database.hosts[k].port = kind == SHUT ? shut_port : open_port;
+        }
+        struct answer answer = connect_to(&database, cases[i].only);
+        assert_int_equal(answer.fd >= 0, cases[i].expected >= 0);
+        if (answer.fd < 0)
+            continue;
+        assert_int_equal(answer.host, cases[i].expected);
+        close(answer.fd);
+    }
+    close(open_fd);
+    close(shut_fd);
+}
+
+static void the_last_word_names_all(void **state)
+{
+    char first[] = "127.0.0.1", second[] = "/nonexistent";
+    struct conf_database database = {.nhosts = 2, .hosts = {{first, 1}, {second, 5432}}};
+    (void)state;
+    struct answer answer = connect_to(&database, -1);
+    assert_non_null(strstr(answer.why, "\"127.0.0.1\", port 1: "));
+    assert_non_null(strstr(answer.why, "; server socket \"/nonexistent/.s.PGSQL.5432\": "));
+}
+
+static void many_failures_are_cut_not_overrun(void **state)
+{
+    char long_name[] =
+        "/a-directory-with-a-name-that-is-so-long-that-eight-of-them-do-not-fit-into-what-a-person-reads";
+    struct conf_database database = {.nhosts = CONF_MAX_HOSTS};
+    (void)state;
+    for (size_t i = 0; i < CONF_MAX_HOSTS; i++) {
+        database.hosts[i].host = long_name;
+        database.hosts[i].port = 5432;
+    }
+    assert_true(strlen(connect_to(&database, -1).why) > 400);
+}
+
+/* A Unix socket whose queue is full: refused at once by the system, waited for by us. */
+static void a_full_socket_is_waited_for(void **state)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct conf_database database = {.nhosts = 1, .hosts = {{directory, 5432}}};
+    struct session_target target = {.database = &database, .host_index = -1};
+    struct answer answer = {.fd = -1};
+    uv_loop_t loop;
+    int clients[8], nclients = 0;
+    (void)state;
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/.s.PGSQL.5432", directory);
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(listener, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(listener, 0), 0);
+    do {
+        assert_true(nclients < 8);
+        clients[nclients] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    } while (connect(clients[nclients++], (const struct sockaddr *)&address, sizeof address) == 0);
+    assert_int_equal(errno, EAGAIN);
+
+    assert_int_equal(uv_loop_init(&loop), 0);
+    struct upstream *upstream = upstream_new(&loop, &target, 0, on_done, &answer);
+    upstream_start(upstream);
+    uv_run(&loop, UV_RUN_ONCE);
+    assert_int_equal(answer.calls, 0);
+    for (int i = 0; i < nclients - 1; i++)
+        close(accept(listener, NULL, NULL));
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(answer.calls, 1);
+    assert_true(answer.fd >= 0);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    close(answer.fd);
+    for (int i = 0; i < nclients; i++)
+        close(clients[i]);
+    close(listener);
+    unlink(address.sun_path);
+}
+
+static void cancelling_leaves_nothing(void **state)
+{
+    char first[] = "127.0.0.1", second[] = "localhost";
+    char *const hosts[] = {first, second}; /* dialling, and looking up */
+    int listener, port = make_port(&listener, false);
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct conf_database database = {.nhosts = 1, .hosts = {{hosts[i], port}}};
+        struct session_target target = {.database = &database, .host_index = -1};
+        struct answer answer = {.fd = -1};
+        uv_loop_t loop;
+        assert_int_equal(uv_loop_init(&loop), 0);
+        struct upstream *upstream = upstream_new(&loop, &target, 1000, on_done, &answer);
+        upstream_start(upstream);
+        if (answer.calls == 0) {
+            upstream_cancel(upstream);
+            uv_run(&loop, UV_RUN_DEFAULT);
+            assert_int_equal(answer.calls, 0);
+        } else {
+            close(answer.fd); /* the connection was made at once */
+        }
+        uv_run(&loop, UV_RUN_DEFAULT);
+        assert_int_equal(uv_loop_close(&loop), 0);
+    }
+    close(listener);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return mkdtemp(directory) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return rmdir(directory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hosts_are_tried_in_order),          cmocka_unit_test(the_last_word_names_all),
+        cmocka_unit_test(many_failures_are_cut_not_overrun), cmocka_unit_test(a_full_socket_is_waited_for),
+        cmocka_unit_test(cancelling_leaves_nothing),
+    };
+    return cmocka_run_group_tests_name("upstream", tests, set_up, tear_down);
+}

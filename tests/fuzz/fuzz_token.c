@@ -109,16 +109,16 @@ static void check_payload(const struct keyring *keyring, const uint8_t *data, si
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct keyring *keyring;
-    if (!keyring)
-        keyring = keyring_ephemeral();
-    if (!keyring || size == 0)
+    if (size == 0)
         return 0;
+    struct keyring *keyring = keyring_ephemeral();
     struct span rest = span_of(data + 1, size - 1);
+    require(keyring != NULL);
     check_spelling(rest);
     if (data[0] % 3 == 0)
         check_open(keyring, rest, false);
     else
         check_payload(keyring, rest.ptr, rest.len, data[0] % 3 == 1);
+    keyring_free(keyring);
     return 0;
 }

@@ -146,11 +146,21 @@ static enum pgseek_reason check_keyset(const struct order *order, const struct s
 
 /* ---- keys ---- */
 
+/* Two relations of one name, in two schemas: only the schema tells them apart. */
+static bool needs_schema(const struct scope *scope, const struct scope_relation *relation)
+{
+    return scope_find_relation(scope, NULL, relation->qualifier) == scope->nrelations;
+}
+
 static const char *column_text(struct pgseek_plan *plan, const struct scope *scope, struct scope_column column)
 {
     const struct scope_relation *relation = &scope->relations[column.relation];
     struct text text = {0};
 
+    if (needs_schema(scope, relation)) {
+        text_put_ident(&text, relation->facts->schema);
+        text_putc(&text, '.');
+    }
     text_put_ident(&text, relation->qualifier);
     text_putc(&text, '.');
     text_put_ident(&text, relation->names[column.column]);

@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+/* More tables than any page joins: a bound for the work of the proof. */
+#define MAX_RELATIONS 64
+
 /* The columns that one item of FROM shows, in order. */
 struct columns {
     struct scope_column *item;
@@ -116,6 +119,8 @@ static enum pgseek_reason read_relation(struct scope *scope, const PgQuery__Rang
 static enum pgseek_reason add_relation(struct scope *scope, const struct pgseek_query *query,
                                        const PgQuery__RangeVar *var)
 {
+    if (scope->nrelations == MAX_RELATIONS)
+        return PGSEEK_REASON_TOO_LARGE;
     struct scope_relation *relation = &scope->relations[scope->nrelations++];
     size_t ord = relation_ord(query, var);
     size_t ncolumns;
@@ -247,7 +252,7 @@ enum pgseek_reason scope_make(struct scope *scope, struct arena *arena, const st
     size_t room = count_messages(query);
 
     *scope = (struct scope){.facts = facts, .arena = arena};
-    scope->relations = arena_array(arena, room, sizeof *scope->relations);
+    scope->relations = arena_array(arena, MAX_RELATIONS, sizeof *scope->relations);
     scope->conjuncts = arena_array(arena, room, sizeof *scope->conjuncts);
     scope->merged = arena_array(arena, room, sizeof *scope->merged);
     if (!scope->relations || !scope->conjuncts || !scope->merged)

@@ -1,0 +1,154 @@
+"""What a client sees through pgseek is what the server itself would have said, whatever the client says.
+
+Random conversations (conversations.py) are played to PostgreSQL directly and through pgseek, on two databases that were
+equal at the start; every reply must be equal, byte for byte, what begins with "pgseek." aside.
+
+    PGSEEK_CONVERSATIONS=20000 PGSEEK_SEED=1000000 /usr/bin/python3 -m pytest tests/e2e/test_conversations.py
+
+plays more of them. A failure prints its seed and the shortest conversation that still fails.
+"""
+import os
+import random
+
+import psycopg
+import pytest
+
+import cluster
+import conversations
+from conversations import Conversation
+
+COUNT = int(os.environ.get("PGSEEK_CONVERSATIONS", "1000"))
+SEED = int(os.environ.get("PGSEEK_SEED", "0"))
+TEMPLATE, DIRECT, PROXIED = "conversation_template", "conversation_direct", "conversation_proxied"
+CHUNKS = 20  # tests per kind, so that a failure does not hide the rest
+TINY_BUDGET = 200  # replays that the search for a shorter conversation may take
+
+
+class Stage:
+    """The two ways to the two databases."""
+
+    def __init__(self, server, proxy):
+        self.server, self.proxy = server, proxy
+        self.proxy_options = {}
+
+    def build(self):
+        with self.server.connect(dbname="postgres") as admin:
+            for name in (DIRECT, PROXIED, TEMPLATE):
+                admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+            if not admin.execute("SELECT FROM pg_roles WHERE rolname = 'limited'").fetchone():
+                admin.execute("CREATE ROLE limited")
+            admin.execute(f"CREATE DATABASE {TEMPLATE}")
+            with self.server.connect(dbname=TEMPLATE) as template:
+                template.execute(conversations.SCHEMA)
+                template.execute("GRANT SELECT ON posts, scratch TO limited")
+                conversations.hide_oids.last_known = template.execute("SELECT max(oid::int8) FROM pg_class").fetchone()[0]
+            self.restore()
+
+    def restore(self):
+        """Makes the databases anew (and waits for a server that has crashed under its client)."""
+        def copy():
+            try:
+                with self.server.connect(dbname="postgres") as admin:
+                    for name in (DIRECT, PROXIED):
+                        admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+                        admin.execute(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
+                return True
+            except psycopg.OperationalError:
+                return False
+        cluster.wait_until(copy, "the databases cannot be made")
+
+    def play(self, writes, split=None):
+        """Both sides' replies; None when PostgreSQL itself has crashed or hung (15 and 18 do, on a portal of BEGIN
+        that is executed again after a failed transaction)."""
+        try:
+            expected = conversations.play(self.server, DIRECT, writes)
+        except (conversations.Hung, OSError, EOFError):
+            self.restore()
+            return None
+        try:
+            got = conversations.play(self.proxy, PROXIED, writes, split)
+        except conversations.Hung as hung:
+            got = hung.got + [("!", str(hung).encode())]
+        except (OSError, EOFError) as error:
+            got = [("!", repr(error).encode())]
+        return conversations.visible(expected), conversations.visible(got)
+
+
+@pytest.fixture(scope="module")
+def stage(server, proxy_of_the_run):
+    stage = Stage(server, proxy_of_the_run)
+    stage.build()
+    yield stage
+
+
+def explain(stage, conversation, make_split):
+    """The report of a conversation that fails, as short as it can be made."""
+    def differs(writes):
+        played = stage.play(writes, make_split())
+        return played and conversations.first_difference(*played, conversation.ground) is not None
+
+    stage.restore()
+    writes = conversation.writes
+    if differs(writes):
+        writes = conversations.minimise(writes, differs, TINY_BUDGET)
+    stage.restore()
+    played = stage.play(writes, make_split())
+    at = conversations.first_difference(*played, conversation.ground) if played else None
+    name = f"seed {conversation.seed}, ground {conversation.ground}"
+    if at is None:
+        return f"{name}: not the same answer twice; the whole conversation:\n" + conversations.transcript(conversation.writes, [], [], 0)
+    return f"{name}\n" + conversations.transcript(writes, *played, at)
+
+
+def converse(stage, seeds, ground=False, make_split=lambda: None):
+    """Plays all, and fails with the first that differs. Returns how many were refused for a changed ground."""
+    refused = 0
+    for seed in seeds:
+        conversation = Conversation(seed, ground)
+        played = stage.play(conversation.writes, make_split())
+        if played is None:
+            continue
+        if conversations.first_difference(*played, ground) is not None:
+            pytest.fail(explain(stage, conversation, make_split), pytrace=False)
+        refused += conversations.refusal(played[1]) is not None
+    return refused
+
+
+def share(chunk, count):
+    """The seeds of one of CHUNKS tests."""
+    return range(SEED + chunk * count // CHUNKS, SEED + (chunk + 1) * count // CHUNKS)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_answers_are_the_servers_own(stage, proxy, chunk):
+    assert converse(stage, share(chunk, COUNT)) == 0
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_a_changing_ground_is_answered_the_same_or_refused(stage, proxy, chunk):
+    """search_path, roles, encodings and tables change between pages: PS005 is allowed there, another answer is not."""
+    seeds = share(chunk, max(COUNT // 5, CHUNKS))
+    refused = converse(stage, seeds, ground=True)
+    assert refused <= max(2, len(seeds) // 2), "more refused than answered"
+
+
+def test_bytes_may_be_cut_anywhere(stage, proxy):
+    split = random.Random(SEED)
+    converse(stage, range(SEED, SEED + max(100, COUNT // 10)), make_split=lambda: split)
+
+
+def test_bytes_may_come_one_by_one(stage, proxy):
+    converse(stage, range(SEED, SEED + max(25, COUNT // 40)), make_split=lambda: 1)
+
+
+def test_the_comparison_sees_a_difference():
+    """The test's own eyes: a changed byte, a missing and an added reply are seen; what is pgseek's own is not."""
+    replies = [("1", b""), ("D", b"\0\1\0\0\0\1x"), ("C", b"SELECT 1\0"), ("Z", b"I")]
+    ours = replies[:2] + [("S", b"pgseek.rows\0" b"1\0")] + replies[2:]
+    assert conversations.first_difference(replies, conversations.visible(ours), False) is None
+    assert conversations.first_difference(replies, replies[:1] + [("D", b"\0\1\0\0\0\1y")] + replies[2:], False) == 1
+    assert conversations.first_difference(replies, replies[:3], False) == 3
+    assert conversations.first_difference(replies, replies + [("Z", b"I")], False) == 4
+    refused = replies[:1] + [("E", b"SERROR\0CPS005\0Mx\0\0"), ("Z", b"E")]
+    assert conversations.first_difference(replies, refused, True) is None
+    assert conversations.first_difference(replies, refused, False) == 1

@@ -45,7 +45,7 @@ static void sink_melt(struct sink *sink)
     sink->piece[0].ptr = NULL;
     sink->piece[0].offset = 0;
     sink->piece[0].len = whole.len;
-    sink->count = 1;
+    sink->count = whole.len > 0 ? 1 : 0; /* nothing is left when memory ran out at once */
 }
 
 static void sink_add(struct sink *sink, const uint8_t *ptr, size_t offset, size_t len)

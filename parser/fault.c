@@ -36,7 +36,7 @@ struct excerpt fault_excerpt(const char *text, size_t len)
 {
     static const char dots[] = "...";
     struct excerpt excerpt = {0};
-    bool is_cut = len >= sizeof excerpt.text - sizeof dots;
+    bool is_cut = len > sizeof excerpt.text - sizeof dots;
     if (is_cut) {
         len = sizeof excerpt.text - sizeof dots;
         while (len > 0 && ((unsigned char)text[len] & 0xC0) == 0x80)

@@ -1,7 +1,8 @@
 /* skim.c - one flat pass over any SQL text.
  *
  * It follows the lexical rules of the server, state by state, and must not know any grammar. The fuzz target `tag`
- * holds it against the server's own scanner: on every text that the scanner takes, both see the same comments. */
+ * holds it against libpg_query's scanner: on texts that the scanner takes, both see the same comments, but for a
+ * literal that is continued behind a line comment, which the server takes as one and libpg_query does not. */
 #include "skim.h"
 
 #include <assert.h>

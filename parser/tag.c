@@ -253,7 +253,7 @@ static bool read_pair(struct builder *to, const struct pair *pair, bool *is_off)
     char *value_end = copy_decoded(pair, to->room);
     if (!value_end)
         return bad_pair(to, pair, "Percent-encode the value, as sqlcommenter does.");
-    if (option < pair->key + pair->key_len)
+    if (pair->key_len > WORD_BYTES)
         return put_value(to, option, (size_t)(pair->key + pair->key_len - option), value_end, false);
 
     bool is_on = false;

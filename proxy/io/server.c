@@ -47,6 +47,7 @@ struct server {
     int ready_fd; /* to the parent that waits for a daemon's start, or -1 */
     int pid_fd;
     bool is_draining;
+    bool has_loop;
     char *pid_path;
 };
 
@@ -131,6 +132,8 @@ static struct conf *server_load_conf(const char *path)
 
 static void server_reload(struct server *server)
 {
+    if (!server_open_log(server->snapshot->conf)) /* a rotated file is let go even if the new settings are no good */
+        log_at(LOG_ERROR, "the old log stays in use");
     log_at(LOG_INFO, "got SIGHUP, reading %s again", server->options->conf_path);
     struct conf *conf = server_load_conf(server->options->conf_path);
     struct snapshot *snapshot = conf ? snapshot_new(conf, server->snapshot) : NULL;
@@ -223,9 +226,8 @@ static bool server_start_workers(struct server *server)
         return false;
     for (; server->nworkers < wanted; server->nworkers++) {
         struct worker **worker = &server->workers[server->nworkers];
-        *worker =
-            worker_new(server->nworkers, server->snapshot, &server->listeners,
-                       &(struct worker_shared){&server->counts, server->cancels}, &server->worker_done);
+        *worker = worker_new(server->nworkers, server->snapshot, &server->listeners,
+                             &(struct worker_shared){&server->counts, server->cancels}, &server->worker_done);
         if (!*worker)
             return false;
     }
@@ -263,12 +265,37 @@ static bool server_settle_in(struct server *server)
     }
     if (conf->user[0] && !process_become(conf->user))
         return false;
+    if (conf->cursor_key_file[0] && access(conf->cursor_key_file, R_OK) < 0)
+        log_at(LOG_WARNING, "user \"%s\" cannot read %s: a reload will fail", conf->user, conf->cursor_key_file);
     int rc = server_open_loop(server);
     if (rc < 0) {
         log_at(LOG_FATAL, "could not make the main loop: %s", uv_strerror(rc));
         return false;
     }
     return server_start_workers(server);
+}
+
+static bool server_start(struct server *server)
+{
+    signal(SIGPIPE, SIG_IGN);
+    int rc = uv_loop_init(&server->loop);
+    if (rc < 0) {
+        log_at(LOG_FATAL, "could not make the main loop: %s", uv_strerror(rc));
+        return false;
+    }
+    server->has_loop = true;
+    server->snapshot = snapshot_new(conf_ref(server->options->conf), NULL);
+    return server->snapshot && server_settle_in(server);
+}
+
+static void server_serve(struct server *server)
+{
+    bool is_logging_to_file = server->snapshot->conf->logfile[0] != '\0';
+    log_at(LOG_INFO, "pgseek is ready: %d worker%s", server->nworkers, server->nworkers == 1 ? "" : "s");
+    if (server->ready_fd >= 0)
+        process_ready(server->ready_fd, !is_logging_to_file);
+    uv_run(&server->loop, UV_RUN_DEFAULT);
+    log_at(LOG_INFO, "stopped");
 }
 
 /* ---- stop ---- */
@@ -280,9 +307,11 @@ static void server_fini(struct server *server)
         worker_free(server->workers[i]);
     mem_free(server->workers);
     cancel_map_free(server->cancels);
-    uv_walk(&server->loop, server_close_handle, NULL);
-    uv_run(&server->loop, UV_RUN_DEFAULT);
-    uv_loop_close(&server->loop);
+    if (server->has_loop) {
+        uv_walk(&server->loop, server_close_handle, NULL);
+        uv_run(&server->loop, UV_RUN_DEFAULT);
+        uv_loop_close(&server->loop);
+    }
     listener_close_all(&server->listeners);
     snapshot_unref(server->snapshot);
     process_pidfile_close(server->pid_fd, server->pid_path);
@@ -293,26 +322,13 @@ static void server_fini(struct server *server)
 int server_run(const struct server_options *options)
 {
     struct server server = {.options = options, .ready_fd = -1, .pid_fd = -1};
-    if (!server_prepare(&server)) {
-        conf_unref(options->conf);
-        listener_close_all(&server.listeners);
-        log_close();
-        return 1;
-    }
-    bool is_logging_to_file = options->conf->logfile[0] != '\0';
-    signal(SIGPIPE, SIG_IGN);
-    int rc = uv_loop_init(&server.loop);
-    assert(rc == 0);
-    (void)rc;
-    server.snapshot = snapshot_new(options->conf, NULL);
-    bool is_running = server.snapshot && server_settle_in(&server);
-    if (is_running) {
-        log_at(LOG_INFO, "pgseek is ready: %d worker%s", server.nworkers, server.nworkers == 1 ? "" : "s");
-        if (server.ready_fd >= 0)
-            process_ready(server.ready_fd, !is_logging_to_file);
-        uv_run(&server.loop, UV_RUN_DEFAULT);
-        log_at(LOG_INFO, "stopped");
-    }
+    struct conf *conf = options->conf;
+    bool is_running = server_prepare(&server) && server_start(&server);
+    if (is_running)
+        server_serve(&server);
+    else if (conf->logfile[0])
+        fprintf(stderr, "pgseek: could not start, %s says why\n", conf->logfile);
     server_fini(&server);
+    conf_unref(conf);
     return is_running ? 0 : 1;
 }

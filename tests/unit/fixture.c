@@ -103,15 +103,18 @@ static void put_row(struct loader *loader, const char *what, size_t ord, unsigne
         die("the row is refused", fields);
 }
 
+/* Whether the word stands in the line, between blanks. */
 static bool has_word(const char *line, const char *word)
 {
-    const char *found = strstr(line, word);
     size_t len = strlen(word);
 
-    return found && found[-1] == ' ' && (found[len] == ' ' || found[len] == '\0');
+    for (const char *at = strstr(line, word); at; at = strstr(at + 1, word))
+        if (at > line && at[-1] == ' ' && (at[len] == ' ' || at[len] == '\0'))
+            return true;
+    return false;
 }
 
-/* The last question whose name means schema.name under search_path = public; several may, under one spelling each. */
+/* Whether the i-th question means schema.name under search_path = public. */
 static bool is_asked(const struct loader *loader, size_t i, const char *schema, const char *name)
 {
     const char *written = pgseek_query_relation_schema(loader->query, i);

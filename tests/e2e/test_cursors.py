@@ -1,0 +1,279 @@
+"""Cursor faults: what a token that is not the right one gets, and that nothing else suffers from it."""
+import base64
+import random
+
+import cluster
+import pytest
+
+import pages
+import wire
+
+SQL = "SELECT id, at FROM cursor_rows WHERE feed = $1 ORDER BY at DESC, id DESC LIMIT 3"
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rows(server):
+    with server.connect() as conn:
+        conn.execute("DROP TABLE IF EXISTS cursor_rows; CREATE TABLE cursor_rows (id int8 PRIMARY KEY, feed int4 NOT NULL, at timestamptz NOT NULL)")
+        conn.execute("INSERT INTO cursor_rows SELECT i, i % 2, timestamptz '2026-01-01' + make_interval(secs => i / 3) FROM generate_series(1, 40) i")
+        conn.execute("DROP SCHEMA IF EXISTS cursor_other CASCADE; CREATE SCHEMA cursor_other; CREATE TABLE cursor_other.cursor_rows (LIKE cursor_rows INCLUDING ALL)")
+        conn.execute("GRANT SELECT ON cursor_rows, cursor_other.cursor_rows TO app; GRANT USAGE ON SCHEMA cursor_other TO app")
+    yield
+
+
+@pytest.fixture
+def conn(proxy):
+    with proxy.wire() as conn:
+        yield conn
+
+
+@pytest.fixture
+def token(conn):
+    return pages.Extended(conn, SQL, ["1"]).ask().next
+
+
+def fault(conn, messages, *codes, block=False):
+    """One ErrorResponse of these codes with DETAIL and HINT, no row, and the session as after any error."""
+    errors = [message.fields() for message in messages if message.kind == "E"]
+    assert len(errors) == 1, wire.kinds(messages)
+    assert errors[0]["C"] in codes, errors[0]
+    assert errors[0].get("D") and errors[0].get("H"), errors[0]
+    assert not any(message.kind == "D" for message in messages)
+    assert messages[-1].kind == "Z" and messages[-1].body == (b"E" if block else b"I")
+    return errors[0]
+
+
+def simple(conn, token, feed=1, sql=SQL):
+    return conn.ask(wire.query(f"{sql.replace('$1', str(feed))} /* pgseek cursor={token} */"))
+
+
+def extended(conn, token, feed="1", sql=SQL):
+    return conn.ask(wire.extended(f"{sql} /* pgseek cursor=$2 */", [feed, token]))
+
+
+BOTH = pytest.mark.parametrize("say", [simple, extended])
+
+
+def flipped(token, bit):
+    raw = bytearray(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    raw[bit // 8] ^= 1 << bit % 8
+    return base64.urlsafe_b64encode(bytes(raw)).rstrip(b"=").decode()
+
+
+@BOTH
+def test_flipped_bits(conn, token, say):
+    bits = len(token) * 6 // 8 * 8
+    for bit in sorted(random.Random(1).sample(range(bits), min(60, bits)) + [0, 8, 16, bits - 1]):
+        fault(conn, say(conn, flipped(token, bit)), "PS001", "PS002")
+    assert len(pages.page_of(say(conn, token)).rows) == 3
+
+
+@BOTH
+def test_truncated_and_lengthened(conn, token, say):
+    for length in {1, 2, 3, 4, 10, len(token) // 2, len(token) - 4, len(token) - 1}:
+        fault(conn, say(conn, token[:length]), "PS001", "PS002")
+    for more in ("A", "AAAA", token):
+        fault(conn, say(conn, token + more), "PS001", "PS002")
+
+
+@BOTH
+def test_no_token_at_all(conn, say):
+    for nonsense in ("A" * 4, "A" * 2048, "A" * 2049, "A" * 10000, "!!!!", "abc=", "ab+/"):
+        fault(conn, say(conn, nonsense), "PS001", "PS002")
+
+
+def test_bytes_in_a_bound_token(conn):
+    for nonsense in (b"\xff\xfe", b" ", b"a b", b"\n", "é".encode(), b"x" * 70000):
+        messages = conn.ask(wire.extended(f"{SQL} /* pgseek cursor=$2 */", ["1", nonsense]))
+        assert [m.fields()["C"] for m in messages if m.kind == "E"] in (["PS001"], ["PS002"], ["22021"])
+        assert messages[-1].body == b"I"
+
+
+@BOTH
+@pytest.mark.parametrize("other", [
+    "SELECT id FROM cursor_rows WHERE feed = $1 ORDER BY at DESC, id DESC LIMIT 3", "SELECT id, at FROM cursor_rows WHERE feed = $1 ORDER BY at, id LIMIT 3",
+    "SELECT id, at FROM cursor_rows WHERE feed = $1 ORDER BY id DESC LIMIT 3", "SELECT id, at FROM cursor_other.cursor_rows WHERE feed = $1 ORDER BY at DESC, id DESC LIMIT 3",
+    "SELECT id, at FROM cursor_rows WHERE feed <> $1 ORDER BY at DESC, id DESC LIMIT 3", "SELECT id, at FROM cursor_rows WHERE feed = $1 AND id > 0 ORDER BY at DESC, id DESC LIMIT 3"])
+def test_of_another_statement(conn, token, say, other):
+    fault(conn, say(conn, token, sql=other) if say is extended else say(conn, pages.Simple(conn, SQL, [1]).ask().next, sql=other), "PS004")
+
+
+def test_of_another_filter_value(conn, token):
+    fault(conn, extended(conn, token, feed="0"), "PS004")
+    fault(conn, simple(conn, pages.Simple(conn, SQL, [1]).ask().next, feed=0), "PS004")
+    assert len(pages.page_of(extended(conn, token)).rows) == 3
+
+
+def test_the_same_value_in_another_format_is_the_same(conn, token):
+    messages = conn.ask(wire.extended(f"{SQL} /* pgseek cursor=$2 */", [b"\0\0\0\1", token.encode()], formats=[1, 0]))
+    assert len(pages.page_of(messages).rows) == 3
+    again = conn.ask(wire.extended(f"{SQL} /* pgseek cursor=$2 */", [" 01", token]))
+    assert pages.page_of(again).rows == pages.page_of(messages).rows
+
+
+def test_another_limit_spelling_and_comment_are_the_same(conn, token):
+    for sql in (SQL.replace("LIMIT 3", "LIMIT 5"), SQL.replace("LIMIT 3", "FETCH FIRST 5 ROWS ONLY"), SQL.replace("LIMIT 3", "LIMIT 5 OFFSET 0"), SQL.lower().replace("limit 3", "limit 5"), SQL.replace("3", "5 /* x */")):
+        assert len(pages.page_of(conn.ask(wire.extended(f"{sql} /* pgseek cursor=$2 */", ["1", token]))).rows) == 5
+
+
+@BOTH
+def test_of_another_user(proxy, conn, token, say):
+    mine = token if say is extended else pages.Simple(conn, SQL, [1]).ask().next
+    with proxy.wire(user="app") as other:
+        fault(other, say(other, mine), "PS004")
+    conn.ask(wire.query("SET ROLE app"))
+    fault(conn, say(conn, mine), "PS004")
+
+
+def test_of_another_database(server, proxy, conn, token):
+    with server.connect() as admin:
+        admin.execute("DROP DATABASE IF EXISTS cursor_elsewhere WITH (FORCE)")
+        admin.execute("CREATE DATABASE cursor_elsewhere")
+    with server.connect(dbname="cursor_elsewhere") as there:
+        there.execute("CREATE TABLE cursor_rows (id int8 PRIMARY KEY, feed int4 NOT NULL, at timestamptz NOT NULL)")
+    with proxy.wire(database="cursor_elsewhere") as there:
+        fault(there, extended(there, token), "PS004")
+    with server.connect() as admin:
+        admin.execute("DROP DATABASE cursor_elsewhere WITH (FORCE)")
+
+
+def test_of_another_table_of_the_same_name(conn, token):
+    conn.ask(wire.query("SET search_path = cursor_other"))
+    fault(conn, extended(conn, token), "PS004")
+
+
+@BOTH
+def test_in_a_block_the_transaction_is_failed(conn, token, say):
+    conn.ask(wire.query("BEGIN"))
+    conn.ask(wire.query("INSERT INTO cursor_rows VALUES (1000, 5, now())"))
+    fault(conn, say(conn, flipped(token, 77)), "PS001", "PS002", block=True)
+    again = conn.ask(wire.query("SELECT 1"))
+    assert again[0].fields()["C"] == "25P02"
+    tagged = say(conn, token)
+    assert [m.fields()["C"] for m in tagged if m.kind == "E"] == ["25P02"]
+    assert conn.ask(wire.query("COMMIT"))[0].text() == "ROLLBACK"
+    assert conn.rows(wire.query("SELECT count(*) FROM cursor_rows WHERE id = 1000")) == [[b"0"]]
+
+
+def test_a_savepoint_saves_the_transaction(conn, token):
+    conn.ask(wire.query("BEGIN"))
+    conn.ask(wire.query("SAVEPOINT s"))
+    fault(conn, extended(conn, "AAAA"), "PS001", "PS002", block=True)
+    assert conn.ask(wire.query("ROLLBACK TO s"))[-1].body == b"T"
+    assert len(pages.page_of(extended(conn, pages.Extended(conn, SQL, ["1"]).ask().next)).rows) == 3
+    conn.ask(wire.query("COMMIT"))
+
+
+def group(token, name=""):
+    return wire.extended(f"{SQL} /* pgseek cursor=$2 */", ["1", token], name=name)
+
+
+def test_in_pipelines_one_ready_for_each_sync(conn, token):
+    bad = flipped(token, 99)
+    plain = wire.extended("SELECT 7")
+    groups = conn.ask(group(token), group(bad), plain, group(bad), group(token), syncs=5)
+    parts, part = [], []
+    for message in groups:
+        part.append(message)
+        if message.kind == "Z":
+            parts.append(part)
+            part = []
+    assert [[m.fields()["C"] for m in p if m.kind == "E"] != [] for p in parts] == [False, True, False, True, False]
+    assert [sum(m.kind == "D" for m in p) for p in parts] == [3, 0, 1, 0, 3]
+    assert all(p[-1].body == b"I" for p in parts)
+
+
+def test_in_one_group_all_behind_the_fault_is_skipped(conn, token):
+    conn.ask(wire.query("CREATE TEMP TABLE side (n int)"))
+    before = wire.parse("INSERT INTO side VALUES (1)") + wire.bind() + wire.execute()
+    messages = conn.ask(before, group(flipped(token, 50))[:-5], before, before, wire.sync())
+    assert [m.text() for m in messages if m.kind == "C"] == ["INSERT 0 1"]
+    fault(conn, messages, "PS001", "PS002")
+    assert conn.rows(wire.query("SELECT count(*) FROM side")) == [[b"0"]], "the group was one transaction"
+
+
+def test_the_unnamed_statement_lives_on(conn, token):
+    conn.ask(wire.parse(f"{SQL} /* pgseek cursor=$2 */"), wire.sync())
+    run = lambda value: conn.ask(wire.bind(["1", value]), wire.describe(), wire.execute(), wire.sync())
+    fault(conn, run("AAAA"), "PS001", "PS002")
+    assert len(pages.page_of(run(token)).rows) == 3
+    fault(conn, run(flipped(token, 40)), "PS001", "PS002")
+    assert len(pages.page_of(run(None)).rows) == 3
+
+
+def test_expiry(make_proxy):
+    proxy = make_proxy(cursor_ttl="1s")
+    with proxy.wire() as conn:
+        token = pages.Extended(conn, SQL, ["1"]).ask().next
+
+        def expired():
+            messages = extended(conn, token)
+            return messages if any(m.kind == "E" for m in messages) else None
+
+        error = fault(conn, cluster.wait_until(expired, "the cursor does not expire", 10), "PS003")
+        assert "first page" in (error["H"] + error["D"])
+
+
+def test_keys_die_with_the_process_or_live_in_a_file(make_proxy, run_dir):
+    proxy = make_proxy()
+    with proxy.wire() as conn:
+        token = pages.Extended(conn, SQL, ["1"]).ask().next
+    proxy.restart()
+    with proxy.wire() as conn:
+        fault(conn, extended(conn, token), "PS002")
+
+
+@pytest.mark.parametrize("protection", ["encrypt", "sign"])
+def test_key_file_and_rotation(make_proxy, run_dir, protection):
+    import subprocess
+    keys = run_dir / f"cursor.{protection}.keys"
+    keygen = lambda: subprocess.run([cluster.pgseek_bin(), "keygen", keys], check=True, capture_output=True)
+    keygen()
+    proxy = make_proxy(cursor_key_file=keys, cursor_protection=protection)
+    with proxy.wire() as conn:
+        old = pages.Extended(conn, SQL, ["1"]).ask().next
+    keygen()
+    proxy.restart()
+    with proxy.wire() as conn:
+        assert len(pages.page_of(extended(conn, old)).rows) == 3, "the old key still opens"
+        new = pages.Extended(conn, SQL, ["1"]).ask().next
+        fault(conn, extended(conn, flipped(new, 200)), "PS001", "PS002")
+    keys.write_text("".join(line for line in keys.read_text().splitlines(True)[:1]))
+    proxy.restart()
+    with proxy.wire() as conn:
+        assert len(pages.page_of(extended(conn, new)).rows) == 3
+        fault(conn, extended(conn, old), "PS002")
+
+
+def test_encrypted_tokens_hide_keys_and_differ(conn, server):
+    with server.connect() as admin:
+        admin.execute("DROP TABLE IF EXISTS cursor_secret; CREATE TABLE cursor_secret (k text PRIMARY KEY); INSERT INTO cursor_secret VALUES ('topsecret1'), ('topsecret2'), ('x')")
+    asker = pages.Extended(conn, "SELECT k FROM cursor_secret ORDER BY k LIMIT 1")
+    first, second = asker.ask().next, asker.ask().next
+    assert first != second
+    assert b"topsecret" not in base64.urlsafe_b64decode(first + "==")
+    assert set(first) <= set(ALPHABET)
+
+
+def test_scope(make_proxy):
+    proxy = make_proxy(scope="app.tenant_id")
+    with proxy.wire() as conn:
+        conn.ask(wire.query("SET app.tenant_id = '1'"))
+        token = pages.Extended(conn, SQL, ["1"]).ask().next
+        assert len(pages.page_of(extended(conn, token)).rows) == 3
+        conn.ask(wire.query("SET app.tenant_id = '2'"))
+        fault(conn, extended(conn, token), "PS004")
+        conn.ask(wire.query("SET app.tenant_id = '1'"))
+        assert len(pages.page_of(extended(conn, token)).rows) == 3
+
+
+@pytest.mark.parametrize("policy, allowed", [({"offset_policy": "reject"}, 0), ({"offset_policy": "reject", "max_offset": 10}, 10)])
+def test_offset_policy(make_proxy, policy, allowed):
+    with make_proxy(**policy).wire() as conn:
+        for offset in (0, 5, 10, 11):
+            messages = conn.ask(wire.query(f"SELECT id FROM cursor_rows ORDER BY id LIMIT 2 OFFSET {offset} /* pgseek */"))
+            if offset <= allowed:
+                assert len(pages.page_of(messages).rows) == 2
+            else:
+                fault(conn, messages, "PS006")

@@ -103,7 +103,8 @@ const char *pgseek_option_name(enum pgseek_option option);
 const char *pgseek_option_help(enum pgseek_option option); /* one line for the reference */
 
 /* Decodes one value and stores it; false with PS000 in *error when the value does not fit the option. `value` must
- * live as long as the settings do. `$n` is accepted for the cursor only when may_param. */
+ * live as long as the settings do. For the cursor, `$n` and NULL have their meaning only when may_param (the value stood
+ * without quotes in a comment); else they are text. */
 bool pgseek_settings_put(struct pgseek_settings *settings, enum pgseek_option option, const char *value, bool may_param,
                          struct pgseek_error *error) PGSEEK_MUST_USE;
 
@@ -112,7 +113,7 @@ void pgseek_settings_overlay(struct pgseek_settings *settings, const struct pgse
 
 /* ---- looking at texts without parsing them ---------------------------------------------------------------------- */
 
-/* Whether "pgseek" stands anywhere in the text, in any case. Cheap (a skip search); a false answer is final. */
+/* Whether "pgseek" stands anywhere in the text, in any case. Cheap; a false answer is final. */
 bool pgseek_mentions(const char *sql, size_t len);
 
 /* Whether the text may be a set_config() or current_setting() call whose variable name is a parameter. Cheap. */
@@ -194,8 +195,9 @@ struct pgseek_tag {
     char *texts;  /* owned storage behind the settings' pointers */
 };
 
-/* Finds the one tag of a text by the lexer (block and line comments, sqlcommenter). NONE also when the lexer fails
- * on the text: the server will say so. Two tags, unknown options and bad values are BAD. */
+/* Finds the one tag of a text (block and line comments, sqlcommenter), however long the text is: a cursor in a text that
+ * is too large to be parsed must be refused, not overlooked. NONE also when a comment or literal is not closed: the
+ * server will say so. Two tags, unknown options and bad values are BAD. */
 enum pgseek_found pgseek_tag_read(const char *sql, size_t len, struct pgseek_tag *tag, struct pgseek_error *error);
 void pgseek_tag_fini(struct pgseek_tag *tag);
 
@@ -229,7 +231,9 @@ struct pgseek_variable {
 
 /* Recognises a statement that is wholly about one of our variables. NONE: nothing of ours. BAD (PS000): a variable of
  * ours inside a larger statement or beside another statement, an unknown name, a malformed value. `SET` of several
- * values, FROM CURRENT and the like are BAD too. `SELECT ... LIKE '%pgseek.cursor%'` is NONE: decided on tokens. */
+ * values, FROM CURRENT and the like are BAD too, and SET LOCAL ... TO DEFAULT. `SELECT ... LIKE '%pgseek.cursor%'` is
+ * NONE: decided on tokens. So are `FROM pgseek.pages` and ALTER ROLE ... SET pgseek.x: only SET, RESET and SHOW at the
+ * start of a statement, and a literal name in a call of the two functions, speak of a variable. */
 enum pgseek_found pgseek_variable_read(const char *sql, size_t len, struct pgseek_variable *variable, struct pgseek_error *error);
 void pgseek_variable_fini(struct pgseek_variable *variable);
 
@@ -410,7 +414,7 @@ int pgseek_shape_position(const struct pgseek_plan *plan, const struct pgseek_sh
  * unused), then: expected search_path text, expected user text, expected client_encoding text, expected filter digest
  * bytea (NULL: do not compare), expected scope digest bytea (NULL: do not compare).
  * Failures by SQLSTATE: 22012 facts, names, search_path, user or encoding are not as planned; 2201F the filter values
- * differ; 2201E the scope differs. Result columns 2 and 3 (bytea, SHA-256): the digests of now.
+ * differ; 2201E the scope differs. Result columns 2 and 3 (bytea, the first 16 bytes of SHA-256): the digests of now.
  * `scope` lists settings by name. NULL when memory ran out. The text is the caller's to free. */
 enum pgseek_guard_param {
     PGSEEK_GUARD_SEARCH_PATH,

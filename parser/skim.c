@@ -10,58 +10,21 @@
 
 /* ---- characters ---- */
 
-enum { IS_BLANK = 1, STARTS_NAME = 2, IS_DIGIT = 4, IS_OPERATOR = 8 };
-
-static const uint8_t classes[256] = {
-    [' '] = IS_BLANK,
-    ['\t'] = IS_BLANK,
-    ['\n'] = IS_BLANK,
-    ['\r'] = IS_BLANK,
-    ['\f'] = IS_BLANK,
-    ['\v'] = IS_BLANK,
-    ['_'] = STARTS_NAME,
-    ['a' ... 'z'] = STARTS_NAME,
-    ['A' ... 'Z'] = STARTS_NAME,
-    [0x80 ... 0xff] = STARTS_NAME,
-    ['0' ... '9'] = IS_DIGIT,
-    ['~'] = IS_OPERATOR,
-    ['!'] = IS_OPERATOR,
-    ['@'] = IS_OPERATOR,
-    ['#'] = IS_OPERATOR,
-    ['^'] = IS_OPERATOR,
-    ['&'] = IS_OPERATOR,
-    ['|'] = IS_OPERATOR,
-    ['`'] = IS_OPERATOR,
-    ['?'] = IS_OPERATOR,
-    ['+'] = IS_OPERATOR,
-    ['-'] = IS_OPERATOR,
-    ['*'] = IS_OPERATOR,
-    ['/'] = IS_OPERATOR,
-    ['%'] = IS_OPERATOR,
-    ['<'] = IS_OPERATOR,
-    ['>'] = IS_OPERATOR,
-    ['='] = IS_OPERATOR,
+const uint8_t skim_classes[256] = {
+    [' '] = SKIM_BLANK,          ['\t' ... '\r'] = SKIM_BLANK,
+    ['a' ... 'z'] = SKIM_LETTER, ['A' ... 'Z'] = SKIM_LETTER,
+    ['_'] = SKIM_LETTER,         [0x80 ... 0xff] = SKIM_LETTER,
+    ['0' ... '9'] = SKIM_DIGIT,  ['$'] = SKIM_DOLLAR,
+    ['~'] = SKIM_SIGN,           ['!'] = SKIM_SIGN,
+    ['@'] = SKIM_SIGN,           ['#'] = SKIM_SIGN,
+    ['^'] = SKIM_SIGN,           ['&'] = SKIM_SIGN,
+    ['|'] = SKIM_SIGN,           ['`'] = SKIM_SIGN,
+    ['?'] = SKIM_SIGN,           ['+'] = SKIM_SIGN,
+    ['-'] = SKIM_SIGN,           ['*'] = SKIM_SIGN,
+    ['/'] = SKIM_SIGN,           ['%'] = SKIM_SIGN,
+    ['<'] = SKIM_SIGN,           ['>'] = SKIM_SIGN,
+    ['='] = SKIM_SIGN,
 };
-
-static bool has_class(char c, unsigned mask)
-{
-    return (classes[(unsigned char)c] & mask) != 0;
-}
-
-bool skim_is_blank(char c)
-{
-    return has_class(c, IS_BLANK);
-}
-
-char skim_fold(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-bool skim_goes_on_name(char c)
-{
-    return has_class(c, STARTS_NAME | IS_DIGIT) || c == '$';
-}
 
 bool skim_same(const char *bytes, size_t len, const char *word)
 {
@@ -92,7 +55,7 @@ static uint64_t run_left(struct skim *skim, const char *at)
 {
     if (at >= skim->run_end) {
         skim->run_end = at;
-        while (skim->run_end < skim->end && has_class(*skim->run_end, IS_OPERATOR))
+        while (skim->run_end < skim->end && skim_has_class(*skim->run_end, SKIM_SIGN))
             skim->run_end++;
     }
     return (uint64_t)(skim->run_end - at);
@@ -177,8 +140,8 @@ static const char *name_end(const char *at, const char *end)
 static size_t delimiter_length(const char *at, const char *end)
 {
     const char *p = at + 1;
-    if (p < end && has_class(*p, STARTS_NAME))
-        while (p < end && has_class(*p, STARTS_NAME | IS_DIGIT))
+    if (p < end && skim_has_class(*p, SKIM_LETTER))
+        while (p < end && skim_has_class(*p, SKIM_LETTER | SKIM_DIGIT))
             p++;
     return p < end && *p == '$' ? (size_t)(p + 1 - at) : 0;
 }
@@ -202,7 +165,7 @@ static enum skim_kind item_done(struct skim *skim, struct skim_item *item, enum 
 
 static const char *class_end(const char *at, const char *end, unsigned mask)
 {
-    while (at < end && has_class(*at, mask))
+    while (at < end && skim_has_class(*at, mask))
         at++;
     return at;
 }
@@ -222,7 +185,7 @@ static enum skim_kind take_operator(struct skim *skim, struct skim_item *item)
 static enum skim_kind take_dollar(struct skim *skim, struct skim_item *item)
 {
     const char *at = item->start;
-    const char *digits = class_end(at + 1, skim->end, IS_DIGIT);
+    const char *digits = class_end(at + 1, skim->end, SKIM_DIGIT);
     if (digits > at + 1)
         return item_done(skim, item, SKIM_PARAM, digits);
     size_t delimiter_len = delimiter_length(at, skim->end);
@@ -233,9 +196,9 @@ static enum skim_kind take_dollar(struct skim *skim, struct skim_item *item)
 
 static enum skim_kind take_number(struct skim *skim, struct skim_item *item)
 {
-    const char *end = class_end(item->start, skim->end, IS_DIGIT);
+    const char *end = class_end(item->start, skim->end, SKIM_DIGIT);
     if (skim->end - end >= 2 && end[0] == '.' && end[1] != '.')
-        end = class_end(end + 1, skim->end, IS_DIGIT);
+        end = class_end(end + 1, skim->end, SKIM_DIGIT);
     return item_done(skim, item, SKIM_NUMBER, end);
 }
 
@@ -265,19 +228,19 @@ struct skim skim_init(const char *sql, size_t len)
 
 enum skim_kind skim_next(struct skim *skim, struct skim_item *item)
 {
-    const char *at = class_end(skim->at, skim->end, IS_BLANK);
+    const char *at = class_end(skim->at, skim->end, SKIM_BLANK);
     item->start = at;
     if (at == skim->end)
         return item_done(skim, item, SKIM_END, at);
-    if (has_class(*at, STARTS_NAME))
+    if (skim_has_class(*at, SKIM_LETTER))
         return take_word(skim, item);
     if (starts_with(at, skim->end, '-', '-'))
         return item_done(skim, item, SKIM_LINE_COMMENT, line_end(at, skim->end));
     if (starts_with(at, skim->end, '/', '*'))
         return item_done(skim, item, SKIM_BLOCK_COMMENT, block_end(skim, at));
-    if (has_class(*at, IS_OPERATOR))
+    if (skim_has_class(*at, SKIM_SIGN))
         return take_operator(skim, item);
-    if (has_class(*at, IS_DIGIT))
+    if (skim_has_class(*at, SKIM_DIGIT))
         return take_number(skim, item);
     if (*at == '\'')
         return item_done(skim, item, SKIM_STRING, string_end(at, skim->end, false));

@@ -63,11 +63,35 @@ int skim_param(const struct skim_item *item);
 /* Appends what a string literal stands for. False for what is no text literal (B'', X'') or has a bad escape. */
 bool skim_string(const struct skim_item *item, struct text *value);
 
-/* ASCII only, as the server folds names. */
-char skim_fold(char c);
-bool skim_is_blank(char c);
+/* ---- characters: inline, since every statement's first word is read with them ---- */
+
+enum { SKIM_BLANK = 1, SKIM_LETTER = 2, SKIM_DIGIT = 4, SKIM_SIGN = 8, SKIM_DOLLAR = 16 };
+
+/* What each byte may be. Bytes above 0x7f count as letters, as the server has it. */
+extern const uint8_t skim_classes[256];
+
+static inline bool skim_has_class(char c, unsigned mask)
+{
+    return (skim_classes[(unsigned char)c] & mask) != 0;
+}
+
+static inline bool skim_is_blank(char c)
+{
+    return skim_has_class(c, SKIM_BLANK);
+}
+
 /* Whether the character may go on an unquoted name. */
-bool skim_goes_on_name(char c);
+static inline bool skim_goes_on_name(char c)
+{
+    return skim_has_class(c, SKIM_LETTER | SKIM_DIGIT | SKIM_DOLLAR);
+}
+
+/* ASCII only, as the server folds names. */
+static inline char skim_fold(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
 /* Whether len bytes are the word, given in lower case, in any case. */
 bool skim_same(const char *bytes, size_t len, const char *word);
 

@@ -7,60 +7,31 @@
 
 #include <string.h>
 
-/* ---- skip search (Horspool), in any case ---- */
+/* ---- words anywhere in a text: memchr for a letter that SQL seldom has, then a look around it ---- */
 
-/* How far the window may move when its last byte is c. 0: the byte ends the needle, so compare. */
-#define SKIP(lower, upper, distance) [lower] = (distance), [upper] = (distance)
-
-struct needle {
-    const char *word; /* lower case; its last letter stands nowhere else in it */
-    size_t len;
-    uint8_t skips[256]; /* 0xff stands for `len`, so that the tables name only the letters of the word */
-};
-
-#define OTHERS [0 ... 255] = 0xff
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Woverride-init" /* the letters override OTHERS on purpose */
-#ifdef __clang__
-#pragma GCC diagnostic ignored "-Winitializer-overrides"
-#endif
-static const struct needle pgseek_needle = {
-    .word = "pgseek",
-    .len = 6,
-    .skips = {OTHERS, SKIP('p', 'P', 5), SKIP('g', 'G', 4), SKIP('s', 'S', 3), SKIP('e', 'E', 1), SKIP('k', 'K', 0)},
-};
-static const struct needle set_config_needle = {
-    .word = "set_config",
-    .len = 10,
-    .skips = {OTHERS, SKIP('s', 'S', 9), SKIP('e', 'E', 8), SKIP('t', 'T', 7), ['_'] = 6, SKIP('c', 'C', 5),
-              SKIP('o', 'O', 4), SKIP('n', 'N', 3), SKIP('f', 'F', 2), SKIP('i', 'I', 1), SKIP('g', 'G', 0)},
-};
-static const struct needle current_setting_needle = {
-    .word = "current_setting",
-    .len = 15,
-    .skips = {OTHERS, SKIP('c', 'C', 14), SKIP('u', 'U', 13), SKIP('r', 'R', 11), SKIP('e', 'E', 5), SKIP('n', 'N', 1),
-              SKIP('t', 'T', 3), ['_'] = 7, SKIP('s', 'S', 6), SKIP('i', 'I', 2), SKIP('g', 'G', 0)},
-};
-#pragma GCC diagnostic pop
-
-static bool finds(const struct needle *needle, const char *text, size_t len)
+/* Whether the word, given in lower case, stands where its letter number `at` was found. */
+static bool stands_around(const char *text, size_t len, size_t found, const char *word, size_t at)
 {
-    for (size_t last = needle->len - 1; last < len;) {
-        size_t skip = needle->skips[(unsigned char)text[last]];
-        if (skip == 0) {
-            if (skim_same(text + last + 1 - needle->len, needle->len, needle->word))
-                return true;
-            skip = needle->len;
-        }
-        last += skip == 0xff ? needle->len : skip;
+    size_t word_len = strlen(word);
+    return found >= at && word_len - at <= len - found && skim_same(text + found - at, word_len, word);
+}
+
+/* pgseek ends in its one k, which a text has in two cases. */
+static bool mentions_by(const char *sql, size_t len, char letter)
+{
+    const char *end = sql + len;
+    const char *at = sql;
+    while (at < end && (at = memchr(at, letter, (size_t)(end - at))) != NULL) {
+        if (stands_around(sql, len, (size_t)(at - sql), "pgseek", 5))
+            return true;
+        at++;
     }
     return false;
 }
 
 bool pgseek_mentions(const char *sql, size_t len)
 {
-    return finds(&pgseek_needle, sql, len);
+    return mentions_by(sql, len, 'k') || mentions_by(sql, len, 'K');
 }
 
 /* A call alone in a statement is short; longer texts hold it, if at all, inside something larger. */
@@ -68,8 +39,17 @@ bool pgseek_mentions(const char *sql, size_t len)
 
 bool pgseek_may_be_config_call(const char *sql, size_t len)
 {
-    return len <= CONFIG_CALL_MAX_BYTES &&
-           (finds(&set_config_needle, sql, len) || finds(&current_setting_needle, sql, len));
+    if (len > CONFIG_CALL_MAX_BYTES)
+        return false;
+    const char *end = sql + len;
+    const char *at = sql;
+    while (at < end && (at = memchr(at, '_', (size_t)(end - at))) != NULL) {
+        size_t found = (size_t)(at - sql);
+        if (stands_around(sql, len, found, "set_config", 3) || stands_around(sql, len, found, "current_setting", 7))
+            return true;
+        at++;
+    }
+    return false;
 }
 
 /* ---- the first word ---- */

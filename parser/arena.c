@@ -113,7 +113,7 @@ static bool text_reserve(struct text *text, size_t len)
     size_t cap = text->cap ? text->cap : 64;
     while (cap < text->len + len + 1)
         cap *= 2;
-    if (cap == text->cap)
+    if (text->ptr && cap == text->cap)
         return true;
     char *grown = realloc(text->ptr, cap);
     if (!grown) {

@@ -133,12 +133,11 @@ enum lex_result lex_init(struct lex *lex, const char *sql, size_t len)
         return LEX_TOO_LARGE;
     if (len && memchr(sql, '\0', len))
         return LEX_SYNTAX;
-    lex->sql = malloc(len + 1);
+    lex->sql = calloc(1, len + 1);
     if (!lex->sql)
         return LEX_NOMEM;
     if (len)
         memcpy(lex->sql, sql, len);
-    lex->sql[len] = '\0';
     lex->len = len;
 
     enum lex_result result = scan_tokens(lex);

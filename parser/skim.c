@@ -5,7 +5,6 @@
  * literal that is continued behind a line comment, which the server takes as one and libpg_query does not. */
 #include "skim.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* ---- characters ---- */

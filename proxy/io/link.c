@@ -138,10 +138,12 @@ static int link_keep(struct link *link, const struct iovec *pieces, size_t npiec
 
 int link_send(struct link *link, const struct sink *sink)
 {
-    if (!link_is_open(link) || sink_is_empty(sink))
+    if (!link_is_open(link))
         return 0;
     if (sink_failed(sink))
         return -ENOMEM;
+    if (sink_is_empty(sink))
+        return 0;
     struct iovec pieces[SINK_PIECES];
     size_t npieces = sink_iovec(sink, pieces);
     if (link_unsent(link) > 0) /* order: nothing overtakes what is waiting */
@@ -151,6 +153,8 @@ int link_send(struct link *link, const struct sink *sink)
         sent = 0;
     if (sent < 0)
         return (int)sent;
+    if (npieces == 1 && (size_t)sent == pieces->iov_len)
+        return 0; /* nearly always */
     return link_keep(link, pieces, npieces, (size_t)sent);
 }
 

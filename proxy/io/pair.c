@@ -142,15 +142,23 @@ static void pair_lose(struct pair *pair, enum side side, const char *why)
     session_lost(pair->session, side, why);
 }
 
+/* A message goes one way as a rule, so one of the two sinks is empty. */
+static int pair_send_one(struct link *link, struct sink *sink)
+{
+    if (sink_is_empty(sink) && !sink_failed(sink))
+        return 0;
+    int rc = link_send(link, sink);
+    sink_clear(sink);
+    return rc;
+}
+
 /* Sends what the session has made. Losing a side can make it say a last word to the other, so once more after that. */
 static void pair_send(struct pair *pair)
 {
     struct session_env *made = &pair->env->session;
     for (;;) {
-        int back = link_send(&pair->back, &made->to_backend);
-        int front = link_send(&pair->front, &made->to_frontend);
-        sink_clear(&made->to_backend);
-        sink_clear(&made->to_frontend);
+        int back = pair_send_one(&pair->back, &made->to_backend);
+        int front = pair_send_one(&pair->front, &made->to_frontend);
         if (back == 0 && front == 0)
             return;
         if (back < 0)
@@ -270,14 +278,13 @@ static void pair_settle(struct pair *pair)
 
 /* ---- events ---- */
 
-/* Whether the session was told something. */
-static bool pair_receive(struct pair *pair, struct link *link)
+static void pair_receive(struct pair *pair, struct link *link)
 {
     enum side side = link == &pair->front ? SIDE_FRONTEND : SIDE_BACKEND;
     ssize_t got = link_recv(link, pair->env->buffer, PAIR_BUFFER_BYTES);
     if (got > 0) {
         session_feed(pair->session, side, span_of(pair->env->buffer, (size_t)got));
-        return true;
+        return;
     }
     if (got < 0)
         pair_lose(pair, side, strerror((int)-got));
@@ -285,7 +292,6 @@ static bool pair_receive(struct pair *pair, struct link *link)
         pair_lose(pair, side, "server closed the connection");
     else if (link->at_end)
         pair->is_half_closed = true;
-    return got < 0 || link->at_end;
 }
 
 /* A link of a pair that is closing: send what is left, throw away what comes. */

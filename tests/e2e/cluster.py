@@ -99,8 +99,13 @@ class Endpoint:
     def wire(self, start=True, unix=False, **parameters):
         """A raw connection, logged in unless start=False."""
         conn = wire.Wire(self.socket(unix))
-        if start:
+        if not start:
+            return conn
+        try:
             conn.start(**{"user": SUPERUSER, "database": DATABASE, **parameters})
+        except Exception:
+            conn.close()
+            raise
         return conn
 
     def env(self, **more):
@@ -293,6 +298,17 @@ class Proxy(Endpoint):
 
     def open_files(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def settled_files(self):
+        """The number of open files once it stands still: workers that start or sessions that end still change it."""
+        seen = []
+
+        def stands_still():
+            seen.append(self.open_files())
+            return len(seen) > 5 and len(set(seen[-5:])) == 1
+
+        wait_until(stands_still, "the number of open files never stands still")
+        return seen[-1]
 
     @staticmethod
     def is_sanitized():

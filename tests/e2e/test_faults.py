@@ -23,7 +23,7 @@ BIG_RESULT = query("SELECT i, repeat('r', 1000) FROM generate_series(1, 1000000)
 def nothing_left(proxy, server):
     """After the test: no open file in the proxy and no process in the server that was not there before."""
     neighbour = proxy.wire()
-    before = proxy.open_files()
+    before = proxy.settled_files()
     yield proxy
     with server.connect() as watch:
         wait_until(lambda: watch.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'faulty'")
@@ -142,6 +142,8 @@ VIOLATIONS = {
     "length 3 of Bind": b"B" + struct.pack("!i", 3),
     "length 3 of Sync": b"S" + struct.pack("!i", 3),
     "length 3 of an unknown type": b"y" + struct.pack("!i", 3),
+    "an unknown type": message("y", b"?"),
+    "a server's type": message("Z", b"I"),
 }
 
 
@@ -164,8 +166,6 @@ def test_violation_behind_a_good_query(nothing_left):
 
 
 MALFORMED = {
-    "unknown type": message("y", b"?"),
-    "server's type": message("Z", b"I"),
     "Query without end": message("Q", b"SELECT 1"),
     "empty Query": message("Q"),
     "Parse without end": message("P", b"name\0SELECT 1"),
@@ -426,7 +426,7 @@ def test_misbehaving_server(make_proxy, server, name, then):
     proxy = make_proxy(databases={"bad": f"host=127.0.0.1 port={impostor.port}",
                                   "*": f"host={server.host} port={server.port}"})
     with proxy.wire() as neighbour:
-        before = proxy.open_files()
+        before = proxy.settled_files()
         for _ in range(5):
             with proxy.wire(start=False) as conn:
                 conn.send(wire.startup(user="postgres", database="bad"), query("SELECT 1"))
@@ -442,7 +442,7 @@ def test_server_leaves_at_any_byte(make_proxy, server):
     lines = {f"cut{at}": f"host=127.0.0.1 port={impostor.port}" for at, impostor in enumerate(impostors)}
     proxy = make_proxy(databases={**lines, "*": f"host={server.host} port={server.port}"})
     with proxy.wire() as neighbour:
-        before = proxy.open_files()
+        before = proxy.settled_files()
         for at, impostor in enumerate(impostors):
             with proxy.wire(start=False) as conn:
                 conn.send(wire.startup(user="postgres", database=f"cut{at}"), query("SELECT 1"))
@@ -457,7 +457,7 @@ def test_silent_server(make_proxy):
     """A server that accepts and says nothing holds its client, until the client leaves."""
     impostor = Impostor(b"", "keep")
     proxy = make_proxy(databases={"*": f"host=127.0.0.1 port={impostor.port}"})
-    before = proxy.open_files()
+    before = proxy.settled_files()
     conns = [proxy.wire(start=False) for _ in range(20)]
     for conn in conns:
         conn.send(LOGIN)

@@ -40,6 +40,13 @@ def test_unknown_database_and_role(either):
         assert refused.value.fields["S"] == "FATAL"
 
 
+def test_protocol_4(either):
+    with either.wire(start=False) as conn:
+        with pytest.raises(wire.ServerError) as refused:
+            conn.start(4 << 16, user="postgres", database="e2e")
+    assert (refused.value.fields["S"], refused.value.sqlstate) == ("FATAL", "0A000")
+
+
 def test_database_defaults_to_the_user(either):
     with either.wire(start=False) as conn:
         conn.start(user="postgres")

@@ -198,8 +198,8 @@ static enum action reply_copy_in(struct session *session, struct pending *head, 
     while (i < session->owed.count && pending_at(&session->owed, i)->kind == PENDING_SYNC) {
         follow_free(pending_at(&session->owed, i)->follow);
         pending_remove(&session->owed, i);
-        session->unsynced = true;
     }
+    session->unsynced |= !pending_ends_group(pending_at(&session->owed, session->owed.count - 1)->kind);
     bool ended = i < session->owed.count && pending_at(&session->owed, i)->kind == PENDING_COPY_END;
     session->copy_in = !ended;
     return ACTION_FORWARD;
@@ -213,7 +213,7 @@ static enum action forward_mapped(struct session *session, struct page *page, st
     struct span field;
     if (!page || !page->planned || !page->shape || !wire_error_field(body_of(message), 'P', &field))
         return ACTION_FORWARD;
-    int position = pgseek_shape_position(page->planned->plan, page->shape, atoi((const char *)field.ptr));
+    int position = pgseek_shape_position(page->planned->plan, page->shape, (int)strtol((const char *)field.ptr, NULL, 10));
     struct buf *out = to_frontend(session);
     size_t at = wire_open(out, 'E');
     struct reader rd = rd_init(body_of(message));

@@ -95,13 +95,25 @@ bool command_apply(struct session *session, struct pending *entry, const struct 
 
 /* ---- refusals ---- */
 
+/* Whether EXECUTE in SQL of this statement would run it without the cursor that is in force. */
+static bool would_ignore_cursor(struct session *session, const struct statement *statement)
+{
+    struct pgseek_settings settings;
+    struct pgseek_error error;
+    bool from_variable;
+    if (!statement || statement->kind != STATEMENT_TAGGED)
+        return false;
+    if (!setting_collect(session, &statement->tag.settings, &settings, &from_variable, &error))
+        return true;
+    return settings.cursor_kind != PGSEEK_CURSOR_NONE || settings.strict;
+}
+
 bool command_is_refused(struct session *session, const struct pgseek_command *command, struct pgseek_error *error)
 {
     *error = (struct pgseek_error){.code = PGSEEK_PS005};
     struct span name = span_cstr(command->name);
     if (command->kind == PGSEEK_CMD_EXECUTE) {
-        const struct statement *statement = (struct statement *)names_get(&session->statements, name);
-        if (!statement || statement->kind != STATEMENT_TAGGED)
+        if (!would_ignore_cursor(session, (struct statement *)names_get(&session->statements, name)))
             return false;
         snprintf(error->message, sizeof error->message, "EXECUTE of a tagged statement cannot be paginated");
         snprintf(error->detail, sizeof error->detail, "The statement \"%s\" was prepared by the protocol and carries a pgseek tag.", command->name);

@@ -56,8 +56,8 @@ static enum step step_order(struct decision *d)
         session->drop_to_sync = !d->request->simple;
         return STEP_DONE;
     }
-    if (session->status == 'E' && !session->unsynced)
-        return STEP_ORIGINAL; /* the server says 25P02 */
+    if (session->status == 'E' && !session->ran)
+        return STEP_ORIGINAL; /* nothing can have ended the failed block: the server says 25P02 */
     return STEP_ON;
 }
 
@@ -273,9 +273,14 @@ static enum step step_plan(struct decision *d)
 
 /* ---- step 4: numbers and formats ---- */
 
+/* Result formats that the server would take, for every row and for none. */
 static bool results_fit(const struct decision *d)
 {
-    size_t n = d->request->bind ? d->request->bind->nresults : 0;
+    const struct wire_bind *bind = d->request->bind;
+    size_t n = bind ? bind->nresults : 0;
+    for (size_t i = 0; i < n; i++)
+        if (get_u16(bind->results + 2 * i) > 1)
+            return false;
     size_t added = d->settings.deliver & PGSEEK_DELIVER_COLUMNS ? 2 : 0;
     return n <= 1 || n == d->planned->description.ncolumns + added;
 }
@@ -449,13 +454,10 @@ static struct page *plan_page(struct decision *d, enum step *step)
 
 static enum action carry_out_pass(struct decision *d)
 {
-    struct stats *stats = d->session->env->stats;
     struct page *page = new_page(d);
     if (!page)
         return session_nomem(d->session);
-    stats_add(stats, STATS_PASSES);
-    if (stats)
-        atomic_fetch_add_explicit(&stats->passed[d->reason], 1, memory_order_relaxed);
+    stats_pass(d->session->env->stats, d->reason);
     log_at(LOG_DEBUG, "C-%llu: passed: %s", (unsigned long long)d->session->id, pgseek_reason_name(d->reason));
     page->action = PAGE_PASS;
     page->reason = d->reason;

@@ -17,10 +17,7 @@ static void put_error(struct buf *out, const struct pgseek_error *error)
 
 static void count(struct session *session, const struct pgseek_error *error)
 {
-    struct stats *stats = session->env->stats;
-    stats_add(stats, STATS_REJECTS);
-    if (stats)
-        atomic_fetch_add_explicit(&stats->rejected[error->code], 1, memory_order_relaxed);
+    stats_reject(session->env->stats, error->code);
     log_at(LOG_INFO, "C-%llu: %s/%s@%s rejected: %s %s", (unsigned long long)session->id, session->dbname, session->user, session->peer,
            pgseek_code_sqlstate(error->code), error->message);
 }

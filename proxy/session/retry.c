@@ -128,11 +128,8 @@ static void spend_cursor(struct session *session, const struct page *page)
 
 static enum action tell(struct session *session, struct page *page, size_t failure)
 {
-    struct stats *stats = session->env->stats;
     enum pgseek_code code = failures[failure].code;
-    stats_add(stats, STATS_REJECTS);
-    if (stats)
-        atomic_fetch_add_explicit(&stats->rejected[code], 1, memory_order_relaxed);
+    stats_reject(session->env->stats, code);
     log_at(LOG_INFO, "C-%llu: %s/%s@%s rejected: %s %s", (unsigned long long)session->id, session->dbname, session->user, session->peer,
            pgseek_code_sqlstate(code), failures[failure].detail);
     wire_put_error(to_frontend(session), 'E',

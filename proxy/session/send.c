@@ -240,6 +240,7 @@ static bool put_simple(const struct sending *s, bool spends_cursor)
     struct buf *out = to_backend(s->session);
     wire_put_target(out, 'D', 'P', span_cstr(""));
     wire_put_execute(out, span_cstr(""), 0);
+    wire_put_target(out, 'C', 'P', span_cstr("")); /* as a simple Query leaves neither behind */
     wire_put_target(out, 'C', 'S', span_cstr(""));
     wire_put_empty(out, 'S');
     if (!expect_for_page(s, PENDING_DESCRIBE_PORTAL, ROLE_CLIENT))
@@ -251,7 +252,8 @@ static bool put_simple(const struct sending *s, bool spends_cursor)
     if (spends_cursor &&
         !change_variables(s->session, execute, variables_spend_cursor(variables_ref(s->session->variables), false, &failed)))
         return false;
-    return !failed && expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) && expect(s->session, PENDING_SYNC, ROLE_CLIENT) &&
+    return !failed && expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) && expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) &&
+           expect(s->session, PENDING_SYNC, ROLE_CLIENT) &&
            names_put(&s->session->statements, span_cstr(""), NULL, NULL);
 }
 

@@ -231,7 +231,9 @@ static const char *explain_close_array(struct buf *array)
 static PGresult *explain_ask_facts(const struct explain *explain)
 {
     static const Oid types[] = {EXPLAIN_OID_TEXT_ARRAY, EXPLAIN_OID_TEXT_ARRAY, EXPLAIN_OID_TEXT_ARRAY};
-    struct buf schemas = {0}, relations = {0}, functions = {0};
+    struct buf schemas = {0};
+    struct buf relations = {0};
+    struct buf functions = {0};
     for (size_t i = 0; i < pgseek_query_relation_count(explain->query); i++) {
         explain_put_item(&schemas, pgseek_query_relation_schema(explain->query, i));
         explain_put_item(&relations, pgseek_query_relation_name(explain->query, i));

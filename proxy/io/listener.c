@@ -190,7 +190,14 @@ static int listener_clear_stale(const struct sockaddr_un *address)
     return unlink(address->sun_path) < 0 && errno != ENOENT ? errno : 0;
 }
 
-/* Binds, sets the mode, then listens: nobody can connect before the mode is right. 0 or a positive errno. */
+/* Binds, sets the mode, then listens: nobody can connect before the mode is right. */
+static bool listener_bind_path(int fd, const struct conf *conf, const struct sockaddr_un *address)
+{
+    return bind(fd, (const struct sockaddr *)address, sizeof *address) == 0 &&
+           chmod(address->sun_path, (mode_t)conf->unix_socket_mode) == 0 && listen(fd, conf->listen_backlog) == 0;
+}
+
+/* 0 or a positive errno. */
 static int listener_open_path(struct listener_set *set, const struct conf *conf, const struct sockaddr_un *address)
 {
     int error = listener_clear_stale(address);
@@ -200,14 +207,10 @@ static int listener_open_path(struct listener_set *set, const struct conf *conf,
     if (fd < 0)
         return errno;
     struct stat file;
-    struct listener *listener = NULL;
-    if (bind(fd, (const struct sockaddr *)address, sizeof *address) < 0 ||
-        chmod(address->sun_path, (mode_t)conf->unix_socket_mode) < 0 || listen(fd, conf->listen_backlog) < 0 ||
-        lstat(address->sun_path, &file) < 0)
-        error = errno;
-    else if (!(listener = listener_add(set, fd, LISTENER_SHARED, address->sun_path)))
-        error = ENOMEM;
-    if (error != 0) {
+    bool is_open = listener_bind_path(fd, conf, address) && lstat(address->sun_path, &file) == 0;
+    struct listener *listener = is_open ? listener_add(set, fd, LISTENER_SHARED, address->sun_path) : NULL;
+    if (!listener) {
+        error = is_open ? ENOMEM : errno;
         close(fd);
         return error;
     }
@@ -257,7 +260,8 @@ bool listener_open_all(struct listener_set *set, const struct conf *conf)
 
 int listener_accept(const struct listener *listener, char *peer)
 {
-    struct sockaddr_storage address = {0};
+    struct sockaddr_storage address;
+    memset(&address, 0, sizeof address);
     socklen_t len = sizeof address;
     int fd;
     do

@@ -231,7 +231,8 @@ static bool server_start_workers(struct server *server)
         if (!*worker)
             return false;
     }
-    sigset_t all, before;
+    sigset_t all;
+    sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (server->started < wanted && worker_start(server->workers[server->started]))

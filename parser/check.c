@@ -15,8 +15,7 @@ static PgQuery__SelectStmt *select_of(const PgQuery__Node *node)
 /* The sub-select that is the one item of FROM. */
 static PgQuery__SelectStmt *unwrap(const PgQuery__SelectStmt *level)
 {
-    if (!level || level->n_from_clause != 1 ||
-        level->from_clause[0]->node_case != PG_QUERY__NODE__NODE_RANGE_SUBSELECT)
+    if (!level || level->n_from_clause != 1 || level->from_clause[0]->node_case != PG_QUERY__NODE__NODE_RANGE_SUBSELECT)
         return NULL;
     return select_of(level->from_clause[0]->range_subselect->subquery);
 }

@@ -1,6 +1,7 @@
 /* classify.c - may this statement be a page, as far as its tree alone can tell?
  *
- * See classify.h. Checks run from the outside in, so that the reason given is the one that a reader would name first. */
+ * See classify.h. Checks run from the outside in, so that the reason given is the one that a reader would name first.
+ */
 #include "classify.h"
 
 #include <string.h>
@@ -85,14 +86,11 @@ static enum pgseek_reason from_item(const PgQuery__Node *node)
     switch (node->node_case) {
     case PG_QUERY__NODE__NODE_RANGE_VAR:
         return *node->range_var->catalogname ? PGSEEK_REASON_UNKNOWN_RELATION : PGSEEK_REASON_NONE;
-    case PG_QUERY__NODE__NODE_JOIN_EXPR:
-        return from_join(node->join_expr);
+    case PG_QUERY__NODE__NODE_JOIN_EXPR: return from_join(node->join_expr);
     case PG_QUERY__NODE__NODE_RANGE_SUBSELECT:
         return node->range_subselect->lateral ? PGSEEK_REASON_LATERAL : PGSEEK_REASON_FROM_SUBSELECT;
-    case PG_QUERY__NODE__NODE_RANGE_TABLE_SAMPLE:
-        return PGSEEK_REASON_TABLESAMPLE;
-    default:
-        return PGSEEK_REASON_FROM_FUNCTION;
+    case PG_QUERY__NODE__NODE_RANGE_TABLE_SAMPLE: return PGSEEK_REASON_TABLESAMPLE;
+    default: return PGSEEK_REASON_FROM_FUNCTION;
     }
 }
 

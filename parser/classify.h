@@ -7,7 +7,7 @@
 #include "tree.h"
 
 /* PGSEEK_REASON_NONE and the level in *level, or the reason why not. */
-enum pgseek_reason classify_statement(const PgQuery__ParseResult *parsed, const PgQuery__SelectStmt **level)
-    PGSEEK_MUST_USE;
+enum pgseek_reason classify_statement(const PgQuery__ParseResult *parsed,
+                                      const PgQuery__SelectStmt **level) PGSEEK_MUST_USE;
 
 #endif

@@ -15,13 +15,13 @@ struct cut_range {
 
 /* The level's text, cut up. Every place is the border of a token, so a comment is never split or left open. */
 struct cut {
-    size_t start;           /* the level's first token, SELECT */
-    size_t list_end;        /* behind the select list: hidden columns go here */
-    size_t where;           /* behind the word WHERE; 0 without one */
-    size_t body_end;        /* behind what comes before ORDER BY: a predicate ends here */
-    size_t tail;            /* the word ORDER: from here to end everything is written anew */
-    size_t end;             /* behind the level's last token */
-    struct cut_range offset; /* the OFFSET clause, its word included */
+    size_t start;                         /* the level's first token, SELECT */
+    size_t list_end;                      /* behind the select list: hidden columns go here */
+    size_t where;                         /* behind the word WHERE; 0 without one */
+    size_t body_end;                      /* behind what comes before ORDER BY: a predicate ends here */
+    size_t tail;                          /* the word ORDER: from here to end everything is written anew */
+    size_t end;                           /* behind the level's last token */
+    struct cut_range offset;              /* the OFFSET clause, its word included */
     struct cut_range lock[CUT_MAX_LOCKS]; /* FOR UPDATE and the like */
     size_t nlocks;
 };

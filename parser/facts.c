@@ -180,7 +180,7 @@ static bool take_column(struct pgseek_facts *facts, const struct row *row)
         .labels = or_empty(f[FIELD_OPERATORS + 2 * FACTS_OPERATORS]),
     };
     for (size_t i = 0; i < FACTS_OPERATORS; i++)
-        column->operator[i] = (struct facts_operator){f[FIELD_OPERATORS + 2 * i], f[FIELD_OPERATORS + 2 * i + 1]};
+        column->operator[i] =(struct facts_operator){f[FIELD_OPERATORS + 2 * i], f[FIELD_OPERATORS + 2 * i + 1]};
     return true;
 }
 
@@ -250,11 +250,8 @@ static const struct reader {
     bool has_rel;
     bool (*take)(struct pgseek_facts *facts, const struct row *row);
 } readers[] = {
-    {'R', 5, false, true, take_relation},
-    {'C', 21, true, true, take_column},
-    {'U', 4, false, true, take_unique},
-    {'F', 3, false, false, take_function},
-    {'O', 1, false, false, take_operators},
+    {'R', 5, false, true, take_relation},  {'C', 21, true, true, take_column},     {'U', 4, false, true, take_unique},
+    {'F', 3, false, false, take_function}, {'O', 1, false, false, take_operators},
 };
 
 bool pgseek_facts_row(struct pgseek_facts *facts, const char *const *columns, size_t ncolumns)

@@ -146,8 +146,8 @@ static void put_scope(struct text *text, const char *const *scope, size_t nscope
 {
     text_puts(text, "pg_catalog.sha256(");
     for (size_t i = 0; i < nscope; i++) {
-        text_puts(text, i ? ", COALESCE(pg_catalog.current_setting(" :
-                            "pg_catalog.record_send(ROW(COALESCE(pg_catalog.current_setting(");
+        text_puts(text, i ? ", COALESCE(pg_catalog.current_setting("
+                          : "pg_catalog.record_send(ROW(COALESCE(pg_catalog.current_setting(");
         put_literal(text, scope[i]);
         text_puts(text, ", true), '')");
     }

@@ -8,8 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OID_INT8 = 20, OID_INT2 = 21, OID_INT4 = 23, OID_TEXT = 25, OID_UNKNOWN = 705, OID_VARCHAR = 1043,
-       OID_NUMERIC = 1700 };
+enum {
+    OID_INT8 = 20,
+    OID_INT2 = 21,
+    OID_INT4 = 23,
+    OID_TEXT = 25,
+    OID_UNKNOWN = 705,
+    OID_VARCHAR = 1043,
+    OID_NUMERIC = 1700
+};
 
 /* An intermediate value. The width is that of the integer type; 0 is a numeric or text that only a cast may take. */
 struct value {
@@ -24,7 +31,7 @@ struct value {
 struct evaluation {
     const struct pgseek_value *params;
     size_t nparams;
-    bool probing;      /* only the shape is wanted: every parameter is 1 */
+    bool probing; /* only the shape is wanted: every parameter is 1 */
     bool has_params;
     bool has_operator;
     bool unsupported; /* a node that no value of the parameters can make computable */
@@ -130,16 +137,12 @@ static struct value to_integer(struct value value, int width)
     int64_t integer;
 
     switch (value.kind) {
-    case VALUE_NULL:
-        return value;
-    case VALUE_INTEGER:
-        return integer_value(value.integer, width);
+    case VALUE_NULL: return value;
+    case VALUE_INTEGER: return integer_value(value.integer, width);
     case VALUE_DECIMAL:
         return read_decimal(value.text, value.len, value.negative, &integer) ? integer_value(integer, width) : failed;
-    case VALUE_TEXT:
-        return read_integer(value.text, value.len, &integer) ? integer_value(integer, width) : failed;
-    case VALUE_FAILED:
-        break;
+    case VALUE_TEXT: return read_integer(value.text, value.len, &integer) ? integer_value(integer, width) : failed;
+    case VALUE_FAILED: break;
     }
     return failed;
 }
@@ -195,14 +198,11 @@ static struct value constant(struct evaluation *eval, const PgQuery__AConst *con
     if (constant->isnull)
         return (struct value){.kind = VALUE_NULL};
     switch (constant->val_case) {
-    case PG_QUERY__A__CONST__VAL_IVAL:
-        return integer_value(constant->ival->ival, 4);
-    case PG_QUERY__A__CONST__VAL_FVAL:
-        return literal_number(constant->fval->fval);
+    case PG_QUERY__A__CONST__VAL_IVAL: return integer_value(constant->ival->ival, 4);
+    case PG_QUERY__A__CONST__VAL_FVAL: return literal_number(constant->fval->fval);
     case PG_QUERY__A__CONST__VAL_SVAL:
         return (struct value){.kind = VALUE_TEXT, .text = constant->sval->sval, .len = strlen(constant->sval->sval)};
-    default:
-        return unsupported(eval);
+    default: return unsupported(eval);
     }
 }
 
@@ -293,16 +293,11 @@ static struct value evaluate(struct evaluation *eval, const PgQuery__Node *node)
     if (!node)
         return unsupported(eval);
     switch (node->node_case) {
-    case PG_QUERY__NODE__NODE_A_CONST:
-        return constant(eval, node->a_const);
-    case PG_QUERY__NODE__NODE_PARAM_REF:
-        return parameter(eval, node->param_ref->number);
-    case PG_QUERY__NODE__NODE_TYPE_CAST:
-        return cast(eval, node->type_cast);
-    case PG_QUERY__NODE__NODE_A_EXPR:
-        return operation(eval, node->a_expr);
-    default:
-        return unsupported(eval);
+    case PG_QUERY__NODE__NODE_A_CONST: return constant(eval, node->a_const);
+    case PG_QUERY__NODE__NODE_PARAM_REF: return parameter(eval, node->param_ref->number);
+    case PG_QUERY__NODE__NODE_TYPE_CAST: return cast(eval, node->type_cast);
+    case PG_QUERY__NODE__NODE_A_EXPR: return operation(eval, node->a_expr);
+    default: return unsupported(eval);
     }
 }
 

@@ -22,12 +22,9 @@ static enum pgseek_reason input_column(const struct scope *scope, const PgQuery_
                                        struct scope_column *out)
 {
     switch (scope_find(scope, column, out)) {
-    case SCOPE_FOUND:
-        return PGSEEK_REASON_NONE;
-    case SCOPE_AMBIGUOUS:
-        return PGSEEK_REASON_ORDER_AMBIGUOUS;
-    case SCOPE_MISSING:
-        break;
+    case SCOPE_FOUND: return PGSEEK_REASON_NONE;
+    case SCOPE_AMBIGUOUS: return PGSEEK_REASON_ORDER_AMBIGUOUS;
+    case SCOPE_MISSING: break;
     }
     return PGSEEK_REASON_SYSTEM_COLUMN;
 }
@@ -69,12 +66,9 @@ static enum pgseek_reason item_column(const struct outputs *outputs, const struc
                                       const PgQuery__Node *node, struct scope_column *out)
 {
     switch (node->node_case) {
-    case PG_QUERY__NODE__NODE_A_CONST:
-        return position(outputs, node->a_const, out);
-    case PG_QUERY__NODE__NODE_PARAM_REF:
-        return PGSEEK_REASON_ORDER_CONSTANT;
-    case PG_QUERY__NODE__NODE_COLLATE_CLAUSE:
-        return PGSEEK_REASON_ORDER_COLLATE;
+    case PG_QUERY__NODE__NODE_A_CONST: return position(outputs, node->a_const, out);
+    case PG_QUERY__NODE__NODE_PARAM_REF: return PGSEEK_REASON_ORDER_CONSTANT;
+    case PG_QUERY__NODE__NODE_COLLATE_CLAUSE: return PGSEEK_REASON_ORDER_COLLATE;
     case PG_QUERY__NODE__NODE_COLUMN_REF:
         if (tree_is_star(node->column_ref))
             return PGSEEK_REASON_SYSTEM_COLUMN;
@@ -83,10 +77,8 @@ static enum pgseek_reason item_column(const struct outputs *outputs, const struc
         return input_column(scope, node->column_ref, out);
     case PG_QUERY__NODE__NODE_A_EXPR:
         return tree_is_qualified(node->a_expr->n_name) ? PGSEEK_REASON_USER_OPERATOR : PGSEEK_REASON_ORDER_EXPRESSION;
-    case PG_QUERY__NODE__NODE_SQLVALUE_FUNCTION:
-        return PGSEEK_REASON_CLOCK_KEY;
-    default:
-        return PGSEEK_REASON_ORDER_EXPRESSION;
+    case PG_QUERY__NODE__NODE_SQLVALUE_FUNCTION: return PGSEEK_REASON_CLOCK_KEY;
+    default: return PGSEEK_REASON_ORDER_EXPRESSION;
     }
 }
 
@@ -163,8 +155,7 @@ static enum pgseek_reason append_key(struct order *order, const struct scope *sc
 {
     bool descending = order->nkeys && order->keys[order->nkeys - 1].descending;
 
-    return add_key(order, scope,
-                   (struct order_key){.column = column, .descending = descending, .is_appended = true});
+    return add_key(order, scope, (struct order_key){.column = column, .descending = descending, .is_appended = true});
 }
 
 static enum pgseek_reason append_index(struct order *order, const struct scope *scope, size_t relation,
@@ -179,8 +170,8 @@ static enum pgseek_reason append_index(struct order *order, const struct scope *
         if (reason != PGSEEK_REASON_NONE)
             return reason;
     }
-    order->tie_breaker = *order->tie_breaker ? arena_format(scope->arena, "%s, %s", order->tie_breaker, unique->name)
-                                             : unique->name;
+    order->tie_breaker =
+        *order->tie_breaker ? arena_format(scope->arena, "%s, %s", order->tie_breaker, unique->name) : unique->name;
     return order->tie_breaker ? PGSEEK_REASON_NONE : PGSEEK_REASON_NOMEM;
 }
 

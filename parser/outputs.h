@@ -7,9 +7,9 @@
 #include "scope.h"
 
 struct output {
-    bool is_column;             /* a plain column, in `column`; else an expression */
+    bool is_column; /* a plain column, in `column`; else an expression */
     struct scope_column column;
-    const char *name;           /* by the server's description, else as far as the text tells; may be NULL */
+    const char *name; /* by the server's description, else as far as the text tells; may be NULL */
 };
 
 struct outputs {

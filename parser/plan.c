@@ -83,8 +83,7 @@ static bool is_first_key(const struct order *order, const struct scope *scope, c
     const PgQuery__ColumnRef *column = tree_column(node);
     struct scope_column found;
 
-    return column && scope_find(scope, column, &found) == SCOPE_FOUND &&
-           scope_same(found, order->keys[0].column);
+    return column && scope_find(scope, column, &found) == SCOPE_FOUND && scope_same(found, order->keys[0].column);
 }
 
 /* (k1, ...) < (...): a row comparison that starts with the first key. */
@@ -112,8 +111,8 @@ static bool is_lookup_seek(const struct order *order, const struct scope *scope,
 
 static bool compares_first_key(const struct order *order, const struct scope *scope, const PgQuery__Node *node)
 {
-    return is_inequality(node) && (is_first_key(order, scope, node->a_expr->lexpr) ||
-                                   is_first_key(order, scope, node->a_expr->rexpr));
+    return is_inequality(node) &&
+           (is_first_key(order, scope, node->a_expr->lexpr) || is_first_key(order, scope, node->a_expr->rexpr));
 }
 
 /* k1 < x OR (k1 = x AND k2 < y): an arm that compares the first key, and another that has AND. */
@@ -172,9 +171,9 @@ static const char *column_text(struct pgseek_plan *plan, const struct scope *sco
 /* Types whose binary form is the same under every client_encoding. */
 static bool is_encoding_free(const struct facts_column *facts)
 {
-    static const uint32_t oids[] = {16,   17,   18,   20,   21,   23,   26,   27,   28,   29,   650,  700,  701, 774,
-                                    790,  829,  869,  1082, 1083, 1114, 1184, 1186, 1266, 1560, 1562, 1700, 2950,
-                                    3220, 3904, 3906, 3908, 3910, 3912, 3926, 5069};
+    static const uint32_t oids[] = {16,   17,   18,   20,   21,   23,   26,   27,   28,   29,   650,  700,
+                                    701,  774,  790,  829,  869,  1082, 1083, 1114, 1184, 1186, 1266, 1560,
+                                    1562, 1700, 2950, 3220, 3904, 3906, 3908, 3910, 3912, 3926, 5069};
 
     for (size_t i = 0; i < sizeof oids / sizeof *oids; i++)
         if (facts->base_oid == oids[i])
@@ -392,9 +391,9 @@ static enum pgseek_reason understand(const struct pgseek_query *query, const str
 static enum pgseek_reason fill(struct pgseek_plan *plan, const struct pgseek_query *query, const struct scope *scope,
                                const struct order *order, const struct pgseek_description *description)
 {
-    bool made = copy_query(plan, query, description) && make_keys(plan, scope, order) &&
-                make_summary(plan, order) && watch_relations(plan, query, scope) &&
-                watch_proof(plan, scope, order) && plan_make_contract(plan, query);
+    bool made = copy_query(plan, query, description) && make_keys(plan, scope, order) && make_summary(plan, order) &&
+                watch_relations(plan, query, scope) && watch_proof(plan, scope, order) &&
+                plan_make_contract(plan, query);
 
     return made ? check_sizes(plan, description) : PGSEEK_REASON_NOMEM;
 }

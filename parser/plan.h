@@ -23,7 +23,7 @@ struct plan_relation {
     const char *written; /* quoted, schema in front if one was written */
     const char *resolved_schema;
     const char *resolved_name;
-    uint32_t oid;            /* 0: there was no such relation (a CTE's name) */
+    uint32_t oid; /* 0: there was no such relation (a CTE's name) */
     bool must_be_childless;
 };
 

@@ -100,8 +100,8 @@ static size_t bound_length(const struct predicate_key *keys, size_t nkeys)
 {
     size_t count = 0;
 
-    while (count < nkeys && !keys[count].value_is_null && !has_tail(&keys[count]) &&
-           same_way(&keys[0], &keys[count]) && keys[count].relation == keys[0].relation)
+    while (count < nkeys && !keys[count].value_is_null && !has_tail(&keys[count]) && same_way(&keys[0], &keys[count]) &&
+           keys[count].relation == keys[0].relation)
         count++;
     return count;
 }

@@ -9,10 +9,10 @@
 #include "facts.h"
 
 struct predicate_key {
-    const char *expr;                      /* how the statement's rows spell it */
+    const char *expr;                       /* how the statement's rows spell it */
     const struct facts_operator *operators; /* of its btree, by enum facts_strategy */
-    size_t relation;                       /* keys of two relations never share an index */
-    unsigned param;                        /* n of the $n that holds the boundary's value */
+    size_t relation;                        /* keys of two relations never share an index */
+    unsigned param;                         /* n of the $n that holds the boundary's value */
     bool descending;
     bool nulls_first;
     bool nullable;

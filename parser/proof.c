@@ -6,9 +6,20 @@
 
 #include <string.h>
 
-enum { OID_BOOL = 16, OID_INT8 = 20, OID_INT2 = 21, OID_INT4 = 23, OID_TEXT = 25, OID_DATE = 1082,
-       OID_TIMESTAMP = 1114, OID_TIMESTAMPTZ = 1184, OID_VARCHAR = 1043, OID_NUMERIC = 1700, OID_UUID = 2950,
-       OID_FIRST_USER = 16384 };
+enum {
+    OID_BOOL = 16,
+    OID_INT8 = 20,
+    OID_INT2 = 21,
+    OID_INT4 = 23,
+    OID_TEXT = 25,
+    OID_DATE = 1082,
+    OID_TIMESTAMP = 1114,
+    OID_TIMESTAMPTZ = 1184,
+    OID_VARCHAR = 1043,
+    OID_NUMERIC = 1700,
+    OID_UUID = 2950,
+    OID_FIRST_USER = 16384
+};
 
 static size_t column_id(const struct proof *proof, struct scope_column column)
 {
@@ -79,9 +90,12 @@ static uint32_t cast_oid(const PgQuery__TypeName *type)
     static const struct {
         const char *name;
         uint32_t oid;
-    } types[] = {{"bool", OID_BOOL}, {"int2", OID_INT2}, {"int4", OID_INT4}, {"int8", OID_INT8}, {"text", OID_TEXT},
-                 {"varchar", OID_VARCHAR}, {"uuid", OID_UUID}, {"date", OID_DATE}, {"timestamp", OID_TIMESTAMP},
-                 {"timestamptz", OID_TIMESTAMPTZ}, {"numeric", OID_NUMERIC}};
+    } types[] = {{"bool", OID_BOOL},           {"int2", OID_INT2},
+                 {"int4", OID_INT4},           {"int8", OID_INT8},
+                 {"text", OID_TEXT},           {"varchar", OID_VARCHAR},
+                 {"uuid", OID_UUID},           {"date", OID_DATE},
+                 {"timestamp", OID_TIMESTAMP}, {"timestamptz", OID_TIMESTAMPTZ},
+                 {"numeric", OID_NUMERIC}};
     const char *name = tree_builtin_name(type->names, type->n_names);
 
     for (size_t i = 0; name && !type->n_array_bounds && i < sizeof types / sizeof *types; i++)
@@ -93,16 +107,11 @@ static uint32_t cast_oid(const PgQuery__TypeName *type)
 static bool literal_pins(const PgQuery__AConst *literal, uint32_t oid)
 {
     switch (literal->val_case) {
-    case PG_QUERY__A__CONST__VAL_SVAL: /* takes the column's type */
-        return oid < OID_FIRST_USER && !literal->isnull;
-    case PG_QUERY__A__CONST__VAL_IVAL:
-        return is_int(oid) || oid == OID_NUMERIC;
-    case PG_QUERY__A__CONST__VAL_FVAL:
-        return oid == OID_NUMERIC;
-    case PG_QUERY__A__CONST__VAL_BOOLVAL:
-        return oid == OID_BOOL;
-    default:
-        return false;
+    case PG_QUERY__A__CONST__VAL_SVAL: /* takes the column's type */ return oid < OID_FIRST_USER && !literal->isnull;
+    case PG_QUERY__A__CONST__VAL_IVAL: return is_int(oid) || oid == OID_NUMERIC;
+    case PG_QUERY__A__CONST__VAL_FVAL: return oid == OID_NUMERIC;
+    case PG_QUERY__A__CONST__VAL_BOOLVAL: return oid == OID_BOOL;
+    default: return false;
     }
 }
 
@@ -125,8 +134,8 @@ static bool pins(const PgQuery__Node *node, const struct facts_column *column,
     if (node->node_case != PG_QUERY__NODE__NODE_TYPE_CAST)
         return false;
     const PgQuery__Node *arg = node->type_cast->arg;
-    bool constant = arg && (arg->node_case == PG_QUERY__NODE__NODE_A_CONST ||
-                            arg->node_case == PG_QUERY__NODE__NODE_PARAM_REF);
+    bool constant =
+        arg && (arg->node_case == PG_QUERY__NODE__NODE_A_CONST || arg->node_case == PG_QUERY__NODE__NODE_PARAM_REF);
     return constant && comparable(cast_oid(node->type_cast->type_name), oid);
 }
 
@@ -154,8 +163,7 @@ static void add_equality(struct proof *proof, struct scope_column a, struct scop
     proof->equalities[proof->nequalities++] = (struct scope_equality){a, b};
 }
 
-static void read_equality(struct proof *proof, const PgQuery__AExpr *expr,
-                          const struct pgseek_description *description)
+static void read_equality(struct proof *proof, const PgQuery__AExpr *expr, const struct pgseek_description *description)
 {
     struct scope_column left;
     struct scope_column right;
@@ -287,7 +295,9 @@ bool proof_make(struct proof *proof, const struct scope *scope, const struct pgs
     *proof = (struct proof){.scope = scope};
     proof->base = arena_array(arena, scope->nrelations, sizeof *proof->base);
     proof->used = arena_array(arena, scope->nrelations, sizeof *proof->used);
-    for (size_t r = 0; proof->base && r < scope->nrelations; r++) {
+    if (!proof->base)
+        return false;
+    for (size_t r = 0; r < scope->nrelations; r++) {
         proof->base[r] = proof->ncolumns;
         proof->ncolumns += scope->relations[r].ncolumns;
     }
@@ -295,7 +305,7 @@ bool proof_make(struct proof *proof, const struct scope *scope, const struct pgs
     proof->non_null = arena_array(arena, proof->ncolumns, sizeof *proof->non_null);
     proof->by_statement = arena_array(arena, proof->ncolumns, sizeof *proof->by_statement);
     proof->equalities = arena_array(arena, scope->nconjuncts + scope->nmerged, sizeof *proof->equalities);
-    if (arena->failed)
+    if (!proof->base || !proof->used || !proof->known || !proof->non_null || !proof->by_statement || !proof->equalities)
         return false;
     for (size_t r = 0; r < scope->nrelations; r++)
         for (size_t i = 0; i < scope->relations[r].ncolumns; i++)

@@ -20,8 +20,8 @@ struct proof {
 };
 
 /* Assumes nothing but the statement's constants. description may be NULL. False when out of memory. */
-bool proof_make(struct proof *proof, const struct scope *scope, const struct pgseek_description *description)
-    PGSEEK_MUST_USE;
+bool proof_make(struct proof *proof, const struct scope *scope,
+                const struct pgseek_description *description) PGSEEK_MUST_USE;
 
 /* Assumes a column and draws all conclusions. */
 void proof_assume(struct proof *proof, struct scope_column column);

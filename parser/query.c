@@ -46,8 +46,8 @@ static void mention_relation(struct mention *mention, const PgQuery__RangeVar *v
     for (size_t i = 0; i < query->nrelations; i++)
         if (same_text(query->relations[i].schema, schema) && same_text(query->relations[i].name, var->relname))
             return;
-    struct query_relation *relations = grow(&query->arena, query->relations, query->nrelations,
-                                            &mention->relation_room, sizeof *relations);
+    struct query_relation *relations =
+        grow(&query->arena, query->relations, query->nrelations, &mention->relation_room, sizeof *relations);
     if (!relations)
         return;
     query->relations = relations;
@@ -63,8 +63,8 @@ static void mention_function(struct mention *mention, const PgQuery__FuncCall *c
     while (i < query->nfunctions && !same_text(query->functions[i].name, name))
         i++;
     if (i == query->nfunctions) {
-        struct query_function *functions = grow(&query->arena, query->functions, query->nfunctions,
-                                                &mention->function_room, sizeof *functions);
+        struct query_function *functions =
+            grow(&query->arena, query->functions, query->nfunctions, &mention->function_room, sizeof *functions);
         if (!functions)
             return;
         query->functions = functions;
@@ -186,8 +186,8 @@ static void spell_out_order(PgQuery__SortBy *sort)
     if (!descending)
         sort->sortby_dir = PG_QUERY__SORT_BY_DIR__SORTBY_DEFAULT;
     if (sort->sortby_nulls == PG_QUERY__SORT_BY_NULLS__SORTBY_NULLS_DEFAULT)
-        sort->sortby_nulls = descending ? PG_QUERY__SORT_BY_NULLS__SORTBY_NULLS_FIRST
-                                        : PG_QUERY__SORT_BY_NULLS__SORTBY_NULLS_LAST;
+        sort->sortby_nulls =
+            descending ? PG_QUERY__SORT_BY_NULLS__SORTBY_NULLS_FIRST : PG_QUERY__SORT_BY_NULLS__SORTBY_NULLS_LAST;
 }
 
 static bool make_contract(struct pgseek_query *query)

@@ -210,11 +210,11 @@ static void fill_slots(const struct draft *draft, struct pgseek_slot *slots)
     const struct pgseek_plan *plan = draft->plan;
 
     for (size_t i = 0; i < plan->nparams; i++)
-        slots[i] = (struct pgseek_slot){
-            .kind = PGSEEK_SLOT_CLIENT, .type_oid = plan->param_oids[i], .index = (uint32_t)i};
+        slots[i] =
+            (struct pgseek_slot){.kind = PGSEEK_SLOT_CLIENT, .type_oid = plan->param_oids[i], .index = (uint32_t)i};
     for (size_t i = 0; draft->has_boundary && i < plan->nkeys; i++)
-        slots[plan->nparams + i] = (struct pgseek_slot){
-            .kind = PGSEEK_SLOT_KEY, .type_oid = plan->keys[i].is.type_oid, .index = (uint32_t)i};
+        slots[plan->nparams + i] =
+            (struct pgseek_slot){.kind = PGSEEK_SLOT_KEY, .type_oid = plan->keys[i].is.type_oid, .index = (uint32_t)i};
     if (draft->fetch_param)
         slots[draft->fetch_param - 1] = (struct pgseek_slot){.kind = PGSEEK_SLOT_FETCH, .type_oid = OID_INT8};
     if (draft->limit_param)

@@ -7,7 +7,7 @@
 #include "arena.h"
 
 struct splice_piece {
-    size_t start;  /* in the new text */
+    size_t start; /* in the new text */
     size_t len;
     size_t source; /* in the old one */
 };

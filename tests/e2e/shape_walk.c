@@ -4,7 +4,6 @@
  * statement comes with another one that gives the same rows in the full order, written by hand; whatever way the pages
  * are walked, their rows must be those. Usage: shape_walk CONNINFO */
 #include "../../parser/pgseek.h"
-#include "../../parser/predicate.h"
 
 #include <libpq-fe.h>
 #include <pthread.h>
@@ -25,13 +24,15 @@ static const char schema[] =
     "CREATE TYPE walk.mood AS ENUM ('sad', 'ok', 'glad');"
     "CREATE DOMAIN walk.score AS numeric(6,2);"
     "CREATE TABLE booking (id bigint PRIMARY KEY, venue_id int NOT NULL, placed_at timestamptz NOT NULL,"
-    "  note varchar(20) NOT NULL, mood walk.mood NOT NULL, score walk.score, ratio float8 NOT NULL, tag text COLLATE \"C\" NOT NULL,"
+    "  note varchar(20) NOT NULL, mood walk.mood NOT NULL, score walk.score, ratio float8 NOT NULL, tag text COLLATE "
+    "\"C\" NOT NULL,"
     "  flags int[] NOT NULL, code uuid NOT NULL, open bool NOT NULL, price numeric NOT NULL, spare int,"
     "  data bytea NOT NULL, day date NOT NULL, took interval NOT NULL, letter char(3) NOT NULL, addr inet NOT NULL,"
     "  UNIQUE (venue_id, note, id), UNIQUE (code));"
     "INSERT INTO booking SELECT i * 7 % 111, i % 3, '2024-01-01'::timestamptz + i % 5 * interval '1 us',"
     "  'n' || i % 4, (ARRAY['sad','ok','glad'])[1 + i % 3]::walk.mood, i % 7 / 3.0,"
-    "  (ARRAY['NaN','Infinity','-Infinity','0','-0','1.5'])[1 + i % 6]::float8, (ARRAY['B','a','Z','\u00e9'])[1 + i % 4],"
+    "  (ARRAY['NaN','Infinity','-Infinity','0','-0','1.5'])[1 + i % 6]::float8, (ARRAY['B','a','Z','\u00e9'])[1 + i % "
+    "4],"
     "  (ARRAY['{1,NULL}','{}','{1,2}'])[1 + i % 3]::int[], md5(i::text)::uuid, i % 2 = 0,"
     "  (ARRAY['1.0','1.00','NaN','-3'])[1 + i % 4]::numeric, i,"
     "  decode(to_hex(i % 3 + 16), 'hex'), '2024-02-28'::date + i % 3,"
@@ -40,51 +41,79 @@ static const char schema[] =
     "  FROM generate_series(1, 110) i;"
     "CREATE TABLE seat (id int PRIMARY KEY, booking_id bigint NOT NULL REFERENCES booking, seat_no int NOT NULL,"
     "  UNIQUE (booking_id, seat_no));"
-    "INSERT INTO seat SELECT i, i * 13 % 111, i / 111 FROM generate_series(1, 300) i WHERE i * 13 % 111 > 0 AND EXISTS (SELECT FROM booking b WHERE b.id = i * 13 % 111);"
+    "INSERT INTO seat SELECT i, i * 13 % 111, i / 111 FROM generate_series(1, 300) i WHERE i * 13 % 111 > 0 AND EXISTS "
+    "(SELECT FROM booking b WHERE b.id = i * 13 % 111);"
     "CREATE TABLE pair (a int NOT NULL, b int NOT NULL, c int NOT NULL, PRIMARY KEY (a, b));"
     "INSERT INTO pair SELECT i % 5, i / 5, i % 2 FROM generate_series(0, 99) i;"
-    "CREATE TABLE part (id int NOT NULL, at date NOT NULL, v int NOT NULL, PRIMARY KEY (at, id)) PARTITION BY RANGE (at);"
+    "CREATE TABLE part (id int NOT NULL, at date NOT NULL, v int NOT NULL, PRIMARY KEY (at, id)) PARTITION BY RANGE "
+    "(at);"
     "CREATE TABLE part1 PARTITION OF part FOR VALUES FROM ('2024-01-01') TO ('2024-02-01');"
     "CREATE TABLE part2 PARTITION OF part FOR VALUES FROM ('2024-02-01') TO ('2024-03-01');"
     "INSERT INTO part SELECT i, '2024-01-20'::date + i % 20, i % 3 FROM generate_series(1, 120) i;"
-    "CREATE TABLE plain (x int NOT NULL, y int NOT NULL); INSERT INTO plain SELECT i % 3, i FROM generate_series(1, 60) i;"
+    "CREATE TABLE plain (x int NOT NULL, y int NOT NULL); INSERT INTO plain SELECT i % 3, i FROM generate_series(1, "
+    "60) i;"
     "CREATE TABLE \"Odd \"\"Name\" (\"Id\" int PRIMARY KEY, \"limit\" int NOT NULL);"
     "INSERT INTO \"Odd \"\"Name\" SELECT i, i % 4 FROM generate_series(1, 50) i;"
     "CREATE TABLE word (w citext NOT NULL, id int NOT NULL, PRIMARY KEY (id));"
     "INSERT INTO word SELECT (ARRAY['a','A','b','B','c'])[1 + i % 5], i FROM generate_series(1, 70) i;";
 
 static const struct walk_case cases[] = {
-    {"SELECT * FROM booking ORDER BY placed_at DESC, id DESC LIMIT $1", "SELECT * FROM booking ORDER BY placed_at DESC, id DESC", NULL},
-    {"SELECT id, note FROM booking ORDER BY placed_at LIMIT $1", "SELECT id, note FROM booking ORDER BY placed_at, id", NULL},
-    {"SELECT note FROM booking b WHERE venue_id = 1 OR venue_id = 2 ORDER BY b.note DESC LIMIT $1", "SELECT note FROM booking WHERE venue_id IN (1,2) ORDER BY note DESC, id DESC", NULL},
+    {"SELECT * FROM booking ORDER BY placed_at DESC, id DESC LIMIT $1",
+     "SELECT * FROM booking ORDER BY placed_at DESC, id DESC", NULL},
+    {"SELECT id, note FROM booking ORDER BY placed_at LIMIT $1", "SELECT id, note FROM booking ORDER BY placed_at, id",
+     NULL},
+    {"SELECT note FROM booking b WHERE venue_id = 1 OR venue_id = 2 ORDER BY b.note DESC LIMIT $1",
+     "SELECT note FROM booking WHERE venue_id IN (1,2) ORDER BY note DESC, id DESC", NULL},
     {"SELECT id, mood AS m FROM booking ORDER BY m LIMIT $1", "SELECT id, mood FROM booking ORDER BY mood, id", NULL},
-    {"SELECT id, -id AS placed_at, ratio FROM booking ORDER BY 3 DESC LIMIT $1", "SELECT id, -id, ratio FROM booking ORDER BY ratio DESC, id DESC", NULL},
-    {"SELECT -id AS id, note FROM booking ORDER BY note LIMIT $1", "SELECT -id, note FROM booking b ORDER BY note, b.id", NULL},
-    {"SELECT id FROM booking ORDER BY tag, flags, open LIMIT $1", "SELECT id FROM booking ORDER BY tag, flags, open, id", NULL},
-    {"SELECT id, id, NULL, 'x', row(1,2) FROM booking ORDER BY price DESC NULLS LAST FETCH FIRST $1 ROWS ONLY", "SELECT id, id, NULL, 'x', row(1,2) FROM booking ORDER BY price DESC, id DESC", NULL},
+    {"SELECT id, -id AS placed_at, ratio FROM booking ORDER BY 3 DESC LIMIT $1",
+     "SELECT id, -id, ratio FROM booking ORDER BY ratio DESC, id DESC", NULL},
+    {"SELECT -id AS id, note FROM booking ORDER BY note LIMIT $1",
+     "SELECT -id, note FROM booking b ORDER BY note, b.id", NULL},
+    {"SELECT id FROM booking ORDER BY tag, flags, open LIMIT $1",
+     "SELECT id FROM booking ORDER BY tag, flags, open, id", NULL},
+    {"SELECT id, id, NULL, 'x', row(1,2) FROM booking ORDER BY price DESC NULLS LAST FETCH FIRST $1 ROWS ONLY",
+     "SELECT id, id, NULL, 'x', row(1,2) FROM booking ORDER BY price DESC, id DESC", NULL},
     {"SELECT code FROM booking ORDER BY code OFFSET 0 LIMIT $1", "SELECT code FROM booking ORDER BY code", NULL},
     {"SELECT id FROM booking ORDER BY data, day LIMIT $1", "SELECT id FROM booking ORDER BY data, day, id", NULL},
-    {"SELECT id FROM booking ORDER BY took DESC, letter DESC, addr DESC LIMIT $1", "SELECT id FROM booking ORDER BY took DESC, letter DESC, addr DESC, id DESC", NULL},
-    {"SELECT id, score FROM booking WHERE score IS NOT NULL ORDER BY score LIMIT $1 /* hint */", "SELECT id, score FROM booking WHERE score IS NOT NULL ORDER BY score, id", NULL},
-    {"SELECT id FROM booking ORDER BY placed_at LIMIT $1 FOR UPDATE", "SELECT id FROM booking ORDER BY placed_at, id", NULL},
-    {"SELECT id FROM booking WHERE venue_id = 1 AND note = 'n1' ORDER BY venue_id DESC LIMIT $1 -- end", "SELECT id FROM booking WHERE venue_id = 1 AND note = 'n1' ORDER BY id DESC", NULL},
+    {"SELECT id FROM booking ORDER BY took DESC, letter DESC, addr DESC LIMIT $1",
+     "SELECT id FROM booking ORDER BY took DESC, letter DESC, addr DESC, id DESC", NULL},
+    {"SELECT id, score FROM booking WHERE score IS NOT NULL ORDER BY score LIMIT $1 /* hint */",
+     "SELECT id, score FROM booking WHERE score IS NOT NULL ORDER BY score, id", NULL},
+    {"SELECT id FROM booking ORDER BY placed_at LIMIT $1 FOR UPDATE", "SELECT id FROM booking ORDER BY placed_at, id",
+     NULL},
+    {"SELECT id FROM booking WHERE venue_id = 1 AND note = 'n1' ORDER BY venue_id DESC LIMIT $1 -- end",
+     "SELECT id FROM booking WHERE venue_id = 1 AND note = 'n1' ORDER BY id DESC", NULL},
     {"SELECT a, b, c FROM pair ORDER BY c LIMIT $1", "SELECT a, b, c FROM pair ORDER BY c, a, b", NULL},
-    {"SELECT b FROM pair WHERE a = 3 ORDER BY c DESC LIMIT $1", "SELECT b FROM pair WHERE a = 3 ORDER BY c DESC, b DESC", NULL},
-    {"SELECT b.id, s.seat_no FROM booking b JOIN seat s ON s.booking_id = b.id ORDER BY b.placed_at DESC LIMIT $1", "SELECT b.id, s.seat_no FROM booking b JOIN seat s ON s.booking_id = b.id ORDER BY b.placed_at DESC, b.id DESC, s.id DESC", NULL},
-    {"SELECT b.note, s.* FROM seat s, booking b WHERE s.booking_id = b.id AND b.venue_id = 2 ORDER BY s.seat_no LIMIT $1", "SELECT b.note, s.* FROM seat s, booking b WHERE s.booking_id = b.id AND b.venue_id = 2 ORDER BY s.seat_no, s.id", NULL},
-    {"SELECT p.a, q.b FROM pair p CROSS JOIN pair q WHERE q.a = 1 AND p.b < 4 ORDER BY p.c, q.c LIMIT $1", "SELECT p.a, q.b FROM pair p, pair q WHERE q.a = 1 AND p.b < 4 ORDER BY p.c, q.c, q.b, p.a, p.b", NULL},
+    {"SELECT b FROM pair WHERE a = 3 ORDER BY c DESC LIMIT $1",
+     "SELECT b FROM pair WHERE a = 3 ORDER BY c DESC, b DESC", NULL},
+    {"SELECT b.id, s.seat_no FROM booking b JOIN seat s ON s.booking_id = b.id ORDER BY b.placed_at DESC LIMIT $1",
+     "SELECT b.id, s.seat_no FROM booking b JOIN seat s ON s.booking_id = b.id ORDER BY b.placed_at DESC, b.id DESC, "
+     "s.id DESC",
+     NULL},
+    {"SELECT b.note, s.* FROM seat s, booking b WHERE s.booking_id = b.id AND b.venue_id = 2 ORDER BY s.seat_no LIMIT "
+     "$1",
+     "SELECT b.note, s.* FROM seat s, booking b WHERE s.booking_id = b.id AND b.venue_id = 2 ORDER BY s.seat_no, s.id",
+     NULL},
+    {"SELECT p.a, q.b FROM pair p CROSS JOIN pair q WHERE q.a = 1 AND p.b < 4 ORDER BY p.c, q.c LIMIT $1",
+     "SELECT p.a, q.b FROM pair p, pair q WHERE q.a = 1 AND p.b < 4 ORDER BY p.c, q.c, q.b, p.a, p.b", NULL},
     {"SELECT * FROM booking b JOIN pair p USING (id) ORDER BY 1 LIMIT $1", NULL, NULL},
     {"SELECT * FROM part ORDER BY at DESC LIMIT $1", "SELECT * FROM part ORDER BY at DESC, id DESC", NULL},
-    {"SELECT v, id FROM part WHERE v = 1 ORDER BY at, id LIMIT $1", "SELECT v, id FROM part WHERE v = 1 ORDER BY at, id", NULL},
+    {"SELECT v, id FROM part WHERE v = 1 ORDER BY at, id LIMIT $1",
+     "SELECT v, id FROM part WHERE v = 1 ORDER BY at, id", NULL},
     {"SELECT x FROM plain ORDER BY x LIMIT $1", "SELECT x FROM plain ORDER BY x, y", "y"},
     {"SELECT x FROM plain p ORDER BY p.x DESC LIMIT $1", "SELECT x FROM plain ORDER BY x DESC, y DESC", "p.y"},
-    {"SELECT o.\"limit\" AS \"from\" FROM \"Odd \"\"Name\" AS o ORDER BY o.limit LIMIT $1", "SELECT \"limit\" FROM \"Odd \"\"Name\" ORDER BY \"limit\", \"Id\"", NULL},
+    {"SELECT o.\"limit\" AS \"from\" FROM \"Odd \"\"Name\" AS o ORDER BY o.limit LIMIT $1",
+     "SELECT \"limit\" FROM \"Odd \"\"Name\" ORDER BY \"limit\", \"Id\"", NULL},
     {"SELECT w, id FROM word ORDER BY w LIMIT $1", "SELECT w, id FROM word ORDER BY w, id", NULL},
     {"SELECT w FROM word AS v(x, y) WHERE y > 10 ORDER BY x DESC, y DESC LIMIT $1", NULL, NULL},
-    {"SELECT x, y FROM word AS v(x, y) WHERE y > 10 ORDER BY x DESC, y DESC LIMIT $1", "SELECT w, id FROM word WHERE id > 10 ORDER BY w DESC, id DESC", NULL},
+    {"SELECT x, y FROM word AS v(x, y) WHERE y > 10 ORDER BY x DESC, y DESC LIMIT $1",
+     "SELECT w, id FROM word WHERE id > 10 ORDER BY w DESC, id DESC", NULL},
     {"SELECT FROM booking ORDER BY id LIMIT $1", "SELECT FROM booking ORDER BY id", NULL},
-    {"SELECT id IS DISTINCT FROM 3 AS limit, (SELECT count(*) FROM seat s WHERE s.booking_id = b.id ORDER BY 1 LIMIT 1) FROM booking b ORDER BY b.placed_at LIMIT $1",
-     "SELECT id IS DISTINCT FROM 3, (SELECT count(*) FROM seat s WHERE s.booking_id = b.id) FROM booking b ORDER BY placed_at, id", NULL},
+    {"SELECT id IS DISTINCT FROM 3 AS limit, (SELECT count(*) FROM seat s WHERE s.booking_id = b.id ORDER BY 1 LIMIT "
+     "1) FROM booking b ORDER BY b.placed_at LIMIT $1",
+     "SELECT id IS DISTINCT FROM 3, (SELECT count(*) FROM seat s WHERE s.booking_id = b.id) FROM booking b ORDER BY "
+     "placed_at, id",
+     NULL},
 };
 
 static const char *const sizes[] = {"1", "2", "3", "7", "20", "1000"};
@@ -184,7 +213,8 @@ static struct pgseek_plan *ask_plan(const struct walk_case *walk, enum pgseek_re
     PGresult *described = must(PQdescribePrepared(conn, "original"));
     struct pgseek_column columns[64];
     uint32_t params[8];
-    struct pgseek_description description = {params, (size_t)PQnparams(described), columns, (size_t)PQnfields(described)};
+    struct pgseek_description description = {params, (size_t)PQnparams(described), columns,
+                                             (size_t)PQnfields(described)};
     for (int i = 0; i < PQnparams(described); i++)
         params[i] = PQparamtype(described, i);
     for (int i = 0; i < PQnfields(described); i++)
@@ -269,7 +299,8 @@ static int check_page(struct walker *walker, enum pgseek_seek seek, PGresult *pa
         return -1;
     }
     if (kept != expected) {
-        fault(walker->walk, "seek %d limit %d at %d: %d rows instead of %d", seek, (int)walker->limit, first, kept, expected);
+        fault(walker->walk, "seek %d limit %d at %d: %d rows instead of %d", seek, (int)walker->limit, first, kept,
+              expected);
         return -1;
     }
     for (int i = 0; i < kept; i++)
@@ -280,7 +311,8 @@ static int check_page(struct walker *walker, enum pgseek_seek seek, PGresult *pa
     int beyond = backward ? first - 1 : first + kept;
     bool more = beyond >= 0 && beyond < PQntuples(walker->oracle);
     if (walker->look_ahead && (rows > kept) != more) {
-        fault(walker->walk, "seek %d limit %d at %d: look-ahead row is %d", seek, (int)walker->limit, first, rows > kept);
+        fault(walker->walk, "seek %d limit %d at %d: look-ahead row is %d", seek, (int)walker->limit, first,
+              rows > kept);
         return -1;
     }
     return kept;
@@ -407,7 +439,8 @@ static void check_guard(const struct walk_case *walk, const struct pgseek_plan *
 static void check_guard_changes(void)
 {
     static const struct walk_case walk = {
-        "SELECT b.id, s.id FROM booking b JOIN walk.seat s ON s.booking_id = b.id ORDER BY b.note LIMIT $1", NULL, NULL};
+        "SELECT b.id, s.id FROM booking b JOIN walk.seat s ON s.booking_id = b.id ORDER BY b.note LIMIT $1", NULL,
+        NULL};
     static const struct {
         const char *sql;
         const char *state;
@@ -455,8 +488,8 @@ static void check_guard_changes(void)
 /* A value is hashed by what it is, not by how it travels. */
 static void check_guard_formats(void)
 {
-    static const struct walk_case walk = {"SELECT id FROM booking WHERE venue_id = $1 AND mood = $2 ORDER BY id LIMIT 3",
-                                          NULL, NULL};
+    static const struct walk_case walk = {
+        "SELECT id FROM booking WHERE venue_id = $1 AND mood = $2 ORDER BY id LIMIT 3", NULL, NULL};
     static const uint8_t one[] = {0, 0, 0, 1};
     enum pgseek_reason reason;
     struct pgseek_plan *plan = ask_plan(&walk, &reason);
@@ -464,7 +497,8 @@ static void check_guard_formats(void)
     char digest[3][80];
 
     for (int i = 0; i < 3; i++) {
-        const char *values[] = {i == 1 ? (const char *)one : i == 2 ? "2" : "1", "ok", "walk, public", "postgres", "UTF8", NULL, NULL};
+        const char *values[] = {
+            i == 1 ? (const char *)one : i == 2 ? "2" : "1", "ok", "walk, public", "postgres", "UTF8", NULL, NULL};
         const int lengths[] = {4, 2, 0, 0, 0, 0, 0};
         const int formats[] = {i == 1, i == 1, 0, 0, 0, 0, 0};
         PGresult *mood = must(PQexec(conn, "SELECT 'walk.mood'::regtype::oid"));
@@ -478,89 +512,6 @@ static void check_guard_formats(void)
         fault(&walk, "filter digests: %s %s %s", digest[0], digest[1], digest[2]);
     free(sql);
     pgseek_plan_free(plan);
-}
-
-/* ---- the predicate, over every order of three keys ---- */
-
-/* Eight ways a key may sort: direction, null placement, nullable or not; NULLs only where nullable. */
-static void make_way(struct predicate_key *key, int way, const char *expr, unsigned param)
-{
-    static const struct facts_operator operators[FACTS_OPERATORS] = {
-        {"pg_catalog", "<"}, {"pg_catalog", "<="}, {"pg_catalog", "="}, {"pg_catalog", ">="}, {"pg_catalog", ">"}};
-
-    *key = (struct predicate_key){
-        .expr = expr,
-        .operators = operators,
-        .relation = (size_t)(way >> 3),
-        .param = param,
-        .descending = way & 1,
-        .nulls_first = way >> 1 & 1,
-        .nullable = way >> 2 & 1,
-    };
-}
-
-/* All rows behind each row of the order, found by the predicate, must be those that the server numbers higher. */
-static void check_order(const struct predicate_key *ways)
-{
-    static const struct walk_case walk = {"predicate", NULL, NULL};
-    char order[256] = "";
-    char sql[8192];
-
-    for (int i = 0; i < 3; i++) {
-        size_t len = strlen(order);
-        snprintf(order + len, sizeof order - len, "%s%s%s NULLS %s", i ? ", " : "", ways[i].expr,
-                 ways[i].descending ? " DESC" : "", ways[i].nulls_first ? "FIRST" : "LAST");
-    }
-    snprintf(sql, sizeof sql,
-             "CREATE TEMP TABLE numbered AS SELECT q.*, row_number() OVER (ORDER BY %s) AS r FROM (SELECT %s AS a, %s AS b, c FROM triple) q",
-             order, ways[0].nullable ? "a" : "coalesce(a, 1)", ways[1].nullable ? "b" : "coalesce(b, 1)");
-    run(sql);
-    PGresult *rows = must(PQexec(conn, "SELECT a, b, c, r FROM numbered ORDER BY r"));
-    int total = PQntuples(rows);
-    for (int i = 0; i < total; i++) {
-        for (int backward = 0; backward < 2; backward++) {
-            struct predicate_key keys[3];
-            struct text text = {0};
-            const char *values[3];
-            const Oid types[] = {23, 23, 23};
-
-            memcpy(keys, ways, sizeof keys);
-            for (int k = 0; k < 3; k++) {
-                keys[k].value_is_null = PQgetisnull(rows, i, k);
-                values[k] = keys[k].value_is_null ? NULL : PQgetvalue(rows, i, k);
-            }
-            if (backward)
-                predicate_reverse(keys, 3);
-            text_format(&text, "SELECT count(*), count(*) FILTER (WHERE r %s %d) FROM numbered WHERE ($1 = 0 OR $2 = 0 OR $3 = 0 OR true) AND (",
-                        backward ? "<" : ">", i + 1);
-            predicate_write(&text, keys, 3, (i & 1) != 0);
-            text_puts(&text, ")");
-            PGresult *found = must(PQexecParams(conn, text.ptr, 3, types, values, NULL, NULL, 0));
-            int expected = backward ? i : total - i - 1;
-            if (atoi(PQgetvalue(found, 0, 0)) != expected || atoi(PQgetvalue(found, 0, 1)) != expected)
-                fault(&walk, "%s, row %d, %s: %s", order, i + 1, backward ? "backward" : "forward", text.ptr);
-            PQclear(found);
-            text_fini(&text);
-        }
-    }
-    PQclear(rows);
-    run("DROP TABLE numbered");
-}
-
-static void check_predicates(void)
-{
-    struct predicate_key ways[3];
-
-    run("CREATE TABLE triple AS SELECT a, b, row_number() OVER () ::int AS c FROM (VALUES (1), (2), (NULL)) x(a), "
-        "(VALUES (1), (3), (NULL)) y(b), generate_series(1, 2)");
-    for (int first = 0; first < 8; first++)
-        for (int second = 0; second < 16; second++)
-            for (int third = 0; third < 2; third++) {
-                make_way(&ways[0], first, "a", 1);
-                make_way(&ways[1], second, "b", 2);
-                make_way(&ways[2], third | (second & 8), "c", 3);
-                check_order(ways);
-            }
 }
 
 /* ---- all of it ---- */
@@ -609,7 +560,6 @@ static void *walk_all(void *unused)
         walk_case(&cases[i]);
     check_guard_changes();
     check_guard_formats();
-    check_predicates();
     return NULL;
 }
 

@@ -99,9 +99,10 @@ static char *expand(const char *sql)
 
 static void print_slots(FILE *out, const struct pgseek_shape *shape)
 {
-    static const char *const kinds[] = {
-        [PGSEEK_SLOT_CLIENT] = "client", [PGSEEK_SLOT_KEY] = "key", [PGSEEK_SLOT_FETCH] = "fetch",
-        [PGSEEK_SLOT_LIMIT] = "limit"};
+    static const char *const kinds[] = {[PGSEEK_SLOT_CLIENT] = "client",
+                                        [PGSEEK_SLOT_KEY] = "key",
+                                        [PGSEEK_SLOT_FETCH] = "fetch",
+                                        [PGSEEK_SLOT_LIMIT] = "limit"};
 
     for (size_t i = 0; i < shape->nslots; i++)
         fprintf(out, "%s%s:%u", i ? " " : "  slots ", kinds[shape->slots[i].kind], shape->slots[i].type_oid);

@@ -130,7 +130,7 @@ static void read_table(struct loader *loader, const char *word, const char *line
         const char *word;
         const char *kind;
         const char *kids;
-    } kinds[] = {{"table", "r", "false"},   {"view", "v", "false"},        {"matview", "m", "false"},
+    } kinds[] = {{"table", "r", "false"},   {"view", "v", "false"},       {"matview", "m", "false"},
                  {"foreign", "f", "false"}, {"partitioned", "p", "true"}, {"parent", "r", "true"}};
     char schema[64];
     char name[64];
@@ -168,7 +168,10 @@ static void read_column(struct loader *loader, const char *name, const char *lin
     }
     snprintf(fields, sizeof fields, "{%u,%s,%s,%s,%s,\"%s\",%u,%s,%s,%s.%s%s,%s%s%s}", type->oid,
              has_word(line, "notnull") ? "true" : "false", has_word(line, "noselect") ? "false" : "true",
-             type->collation ? "100" : "0", !type->collation ? "NULL" : has_word(line, "ci") ? "false" : "true",
+             type->collation ? "100" : "0",
+             !type->collation       ? "NULL"
+             : has_word(line, "ci") ? "false"
+                                    : "true",
              type->collation ? type->collation : "", type->oid, type->kind, type->oid == 1033 ? "false" : "true",
              type->oid < 16384 ? "pg_catalog" : "public", type->name, operators, type->labels ? "\"" : "",
              type->labels ? type->labels : "NULL", type->labels ? "\"" : "");

@@ -3,11 +3,10 @@
  * It makes the rows that the facts statement would give, so that the parser's own reader takes them. One thing a line:
  *
  *     table public.booking            view, matview, foreign, partitioned, parent (has children) are tables too
- *       id int8 notnull               column: name, type, then any of notnull, noselect, ci (nondeterministic collation)
- *       primary booking_pkey (id)     unique indexes: primary or unique, a name, columns, then any of
- *       unique u (venue_id, no) nnd   nnd (NULLS NOT DISTINCT), unsorted (its equality is not the order's)
- *     function random v               volatility i, s, v; then any of set, aggregate
- *     foreign_operators               an operator in front of pg_catalog's
+ *       id int8 notnull               column: name, type, then any of notnull, noselect, ci (nondeterministic
+ * collation) primary booking_pkey (id)     unique indexes: primary or unique, a name, columns, then any of unique u
+ * (venue_id, no) nnd   nnd (NULLS NOT DISTINCT), unsorted (its equality is not the order's) function random v
+ * volatility i, s, v; then any of set, aggregate foreign_operators               an operator in front of pg_catalog's
  */
 #ifndef FIXTURE_H
 #define FIXTURE_H

@@ -39,8 +39,10 @@ static const struct pair same[] = {
 };
 
 static const struct pair different[] = {
-    {"SELECT id FROM booking WHERE venue_id = 1 ORDER BY id LIMIT 3", "SELECT id FROM booking WHERE venue_id = 2 ORDER BY id LIMIT 3"},
-    {"SELECT id FROM booking WHERE venue_id = 1 ORDER BY id LIMIT 3", "SELECT id FROM booking WHERE venue_id = $1 ORDER BY id LIMIT 3"},
+    {"SELECT id FROM booking WHERE venue_id = 1 ORDER BY id LIMIT 3",
+     "SELECT id FROM booking WHERE venue_id = 2 ORDER BY id LIMIT 3"},
+    {"SELECT id FROM booking WHERE venue_id = 1 ORDER BY id LIMIT 3",
+     "SELECT id FROM booking WHERE venue_id = $1 ORDER BY id LIMIT 3"},
     {"SELECT id, title FROM booking ORDER BY 1 LIMIT 3", "SELECT id, title FROM booking ORDER BY 2 LIMIT 3"},
     {"SELECT id, title FROM booking ORDER BY id LIMIT 3", "SELECT title, id FROM booking ORDER BY id LIMIT 3"},
     {"SELECT id FROM booking ORDER BY id LIMIT 3", "SELECT id FROM booking ORDER BY id DESC LIMIT 3"},
@@ -50,15 +52,19 @@ static const struct pair different[] = {
     {"SELECT id FROM booking ORDER BY id LIMIT 3", "SELECT id FROM booking b ORDER BY id LIMIT 3"},
     {"SELECT id FROM booking ORDER BY id LIMIT 3", "SELECT id FROM booking ORDER BY id LIMIT 3 FOR UPDATE"},
     {"SELECT id FROM booking ORDER BY id LIMIT 3 FOR SHARE", "SELECT id FROM booking ORDER BY id LIMIT 3 FOR UPDATE"},
-    {"SELECT id FROM booking WHERE venue_id IN (1, 2) ORDER BY id LIMIT 3", "SELECT id FROM booking WHERE venue_id IN (1, 2, 3) ORDER BY id LIMIT 3"},
+    {"SELECT id FROM booking WHERE venue_id IN (1, 2) ORDER BY id LIMIT 3",
+     "SELECT id FROM booking WHERE venue_id IN (1, 2, 3) ORDER BY id LIMIT 3"},
     {"SELECT id FROM booking WHERE venue_id = $1 AND title = $2 ORDER BY id LIMIT 3",
      "SELECT id FROM booking WHERE title = $1 AND venue_id = $2 ORDER BY id LIMIT 3"},
     {"SELECT id FROM booking WHERE venue_id = $1 AND id > $1 ORDER BY id LIMIT 3",
      "SELECT id FROM booking WHERE venue_id = $1 AND id > $2 ORDER BY id LIMIT 3"},
-    {"SELECT id FROM booking WHERE 1.0 = 1 ORDER BY id LIMIT 3", "SELECT id FROM booking WHERE 1.00 = 1 ORDER BY id LIMIT 3"},
+    {"SELECT id FROM booking WHERE 1.0 = 1 ORDER BY id LIMIT 3",
+     "SELECT id FROM booking WHERE 1.00 = 1 ORDER BY id LIMIT 3"},
     {"SELECT id FROM booking WHERE true ORDER BY id LIMIT 3", "SELECT id FROM booking WHERE false ORDER BY id LIMIT 3"},
-    {"SELECT id FROM booking WHERE venue_id = -1 ORDER BY id LIMIT 3", "SELECT id FROM booking WHERE venue_id = 1 ORDER BY id LIMIT 3"},
-    {"SELECT note::varchar(3), id FROM booking ORDER BY id LIMIT 3", "SELECT note::varchar(4), id FROM booking ORDER BY id LIMIT 3"},
+    {"SELECT id FROM booking WHERE venue_id = -1 ORDER BY id LIMIT 3",
+     "SELECT id FROM booking WHERE venue_id = 1 ORDER BY id LIMIT 3"},
+    {"SELECT note::varchar(3), id FROM booking ORDER BY id LIMIT 3",
+     "SELECT note::varchar(4), id FROM booking ORDER BY id LIMIT 3"},
     {"SELECT id FROM booking WHERE EXISTS (SELECT 1 FROM seat LIMIT 1) ORDER BY id LIMIT 3",
      "SELECT id FROM booking WHERE EXISTS (SELECT 1 FROM seat LIMIT 2) ORDER BY id LIMIT 3"},
 };
@@ -130,9 +136,9 @@ static void names_are_resolved(void **state)
 
 static void filter_parameters_come_by_first_use(void **state)
 {
-    struct pgseek_plan *plan =
-        must_plan(fixture_shop, "SELECT $5::int AS x, id FROM booking WHERE venue_id = $3 AND title = $1 AND venue_id < $3 "
-                                "ORDER BY id LIMIT $2 OFFSET $4");
+    struct pgseek_plan *plan = must_plan(
+        fixture_shop, "SELECT $5::int AS x, id FROM booking WHERE venue_id = $3 AND title = $1 AND venue_id < $3 "
+                      "ORDER BY id LIMIT $2 OFFSET $4");
 
     (void)state;
     assert_int_equal(pgseek_plan_filter_count(plan), 3);
@@ -145,7 +151,8 @@ static void filter_parameters_come_by_first_use(void **state)
 /* The parameter that carries the cursor differs on every page. */
 static void cursor_parameter_is_no_filter(void **state)
 {
-    static const char sql[] = "SELECT id FROM booking WHERE venue_id = $1 AND coalesce($2, '') IS NOT NULL ORDER BY id LIMIT 3";
+    static const char sql[] =
+        "SELECT id FROM booking WHERE venue_id = $1 AND coalesce($2, '') IS NOT NULL ORDER BY id LIMIT 3";
     const struct pgseek_reading reading = {.standard_strings = true, .ascii_safe_encoding = true, .cursor_param = 2};
     enum pgseek_reason reason;
     struct pgseek_query *query = pgseek_query_new(sql, strlen(sql), &reading, &reason);

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #define RELATION "{public,r,false,true,true}"
-#define COLUMN                                                                                                         \
-    "{25,true,true,100,false,\"ci i 1.2\",25,b,true,pg_catalog.text,pg_catalog,<,pg_catalog,<=,pg_catalog,=,"           \
+#define COLUMN \
+    "{25,true,true,100,false,\"ci i 1.2\",25,b,true,pg_catalog.text,pg_catalog,<,pg_catalog,<=,pg_catalog,=," \
     "pg_catalog,>=,pg_catalog,>,NULL}"
 
 static bool take(struct pgseek_facts *facts, const char *what, const char *ord, const char *rel, const char *num,
@@ -118,8 +118,8 @@ static void other_rows_are_refused(void **state)
 /* Nothing in the statement may be looked up in the client's search_path. */
 static void statement_is_qualified(void **state)
 {
-    static const char *const forbidden[] = {" IN (", " BETWEEN ", "NULLIF", "DISTINCT FROM", "NATURAL", "USING (",
-                                            "regclass", "CASE k", " = ",   " <> ",         " < ",     " || "};
+    static const char *const forbidden[] = {" IN (",    " BETWEEN ", "NULLIF", "DISTINCT FROM", "NATURAL", "USING (",
+                                            "regclass", "CASE k",    " = ",    " <> ",          " < ",     " || "};
 
     (void)state;
     for (size_t i = 0; i < sizeof forbidden / sizeof *forbidden; i++)

@@ -18,7 +18,8 @@ static char *must_guard(const char *schema, const char *sql, const char *columns
 {
     struct fixture_description description;
     enum pgseek_reason reason;
-    struct pgseek_plan *plan = fixture_plan(schema, sql, NULL, fixture_describe(&description, columns, params), &reason);
+    struct pgseek_plan *plan =
+        fixture_plan(schema, sql, NULL, fixture_describe(&description, columns, params), &reason);
 
     if (!plan)
         fail_msg("%s: %s", sql, pgseek_reason_name(reason));
@@ -41,10 +42,11 @@ static size_t count(const char *text, const char *word)
 
 static void it_watches_what_the_proof_used(void **state)
 {
-    char *guard = must_guard(fixture_shop,
-                             "SELECT b.id FROM booking b JOIN seat s ON s.booking_id = b.id WHERE EXISTS (SELECT 1 FROM "
-                             "public.seat) ORDER BY b.placed_at LIMIT 3",
-                             NULL, NULL, NULL, 0);
+    char *guard =
+        must_guard(fixture_shop,
+                   "SELECT b.id FROM booking b JOIN seat s ON s.booking_id = b.id WHERE EXISTS (SELECT 1 FROM "
+                   "public.seat) ORDER BY b.placed_at LIMIT 3",
+                   NULL, NULL, NULL, 0);
 
     (void)state;
     assert_int_equal(count(guard, "to_regclass('\"booking\"')"), 1);

@@ -69,10 +69,24 @@ static void literals_are_known(void **state)
 static void what_is_beyond_is_refused(void **state)
 {
     static const char *const limits[] = {
-        "(SELECT 3)",    "length('abc')",  "1e3",         "2147483647 + 1",       "9223372036854775808",
-        "2.5 * 2",       "'7' + 1",        "'x'",         "2.5::numeric",         "3::float8",
-        "1 / 0",         "32767::int2 + 1::int2",         "$1::text",             "5 % 3",
-        "$1 + 1.5",      "3 OPERATOR(evil.+) 4",          "-(-9223372036854775808)", "'0x10'",
+        "(SELECT 3)",
+        "length('abc')",
+        "1e3",
+        "2147483647 + 1",
+        "9223372036854775808",
+        "2.5 * 2",
+        "'7' + 1",
+        "'x'",
+        "2.5::numeric",
+        "3::float8",
+        "1 / 0",
+        "32767::int2 + 1::int2",
+        "$1::text",
+        "5 % 3",
+        "$1 + 1.5",
+        "3 OPERATOR(evil.+) 4",
+        "-(-9223372036854775808)",
+        "'0x10'",
     };
     (void)state;
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
@@ -194,8 +208,8 @@ static void clauses_come_in_any_spelling(void **state)
 static int tests(void)
 {
     const struct CMUnitTest all[] = {
-        cmocka_unit_test(literals_are_known),     cmocka_unit_test(what_is_beyond_is_refused),
-        cmocka_unit_test(no_limit_has_two_spellings), cmocka_unit_test(parameters_are_read),
+        cmocka_unit_test(literals_are_known),           cmocka_unit_test(what_is_beyond_is_refused),
+        cmocka_unit_test(no_limit_has_two_spellings),   cmocka_unit_test(parameters_are_read),
         cmocka_unit_test(clauses_come_in_any_spelling),
     };
     return cmocka_run_group_tests(all, NULL, NULL);

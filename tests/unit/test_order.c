@@ -54,8 +54,8 @@ static const char schema[] = "table public.big\n"
                              "  primary child_pkey (org, no, line)\n";
 
 struct order_case {
-    const char *sql;    /* with ORDER BY; LIMIT is added */
-    const char *params; /* types; NULL: no description */
+    const char *sql;      /* with ORDER BY; LIMIT is added */
+    const char *params;   /* types; NULL: no description */
     const char *expected; /* the keys, or the reason */
 };
 
@@ -75,8 +75,7 @@ static const struct order_case cases[] = {
     {"SELECT x FROM unsorted ORDER BY x", NULL, "no_total_order"},
     /* columns that equal a constant drop out */
     {"SELECT no FROM tenant WHERE org = $1 ORDER BY no DESC", "uuid", "\"tenant\".\"no\" DESC"},
-    {"SELECT no FROM tenant WHERE $1 = org ORDER BY code", "uuid",
-     "\"tenant\".\"code\""},
+    {"SELECT no FROM tenant WHERE $1 = org ORDER BY code", "uuid", "\"tenant\".\"code\""},
     {"SELECT no FROM tenant WHERE org = '6ecd8c99-4036-403d-bf84-cf8400f67836' ORDER BY ref", NULL, "nullable_key"},
     {"SELECT no FROM tenant WHERE org = $1::uuid ORDER BY no", NULL, "\"tenant\".\"no\""},
     {"SELECT no FROM tenant WHERE org = $1::text ORDER BY no", NULL,
@@ -185,7 +184,8 @@ static void description_must_fit(void **state)
     static const struct {
         const char *columns;
         enum pgseek_reason reason;
-    } cases_of_columns[] = {{"id, title", PGSEEK_REASON_NONE}, {"id", PGSEEK_REASON_STAR}, {"id, title, x", PGSEEK_REASON_STAR}};
+    } cases_of_columns[] = {
+        {"id, title", PGSEEK_REASON_NONE}, {"id", PGSEEK_REASON_STAR}, {"id, title, x", PGSEEK_REASON_STAR}};
 
     (void)state;
     for (size_t i = 0; i < 3; i++) {

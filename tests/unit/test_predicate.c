@@ -85,8 +85,10 @@ static void shorten(const char *sql, char *out)
             const char *from;
             const char *to;
         } words[] = {
-            {"OPERATOR(pg_catalog.", ""},          {"OPERATOR(\"my \"\"x\"\"\".#>=#)", "#"},
-            {"OPERATOR(\"my \"\"x\"\"\".#>#)", "##"}, {"OPERATOR(\"my \"\"x\"\"\".=)", "="},
+            {"OPERATOR(pg_catalog.", ""},
+            {"OPERATOR(\"my \"\"x\"\"\".#>=#)", "#"},
+            {"OPERATOR(\"my \"\"x\"\"\".#>#)", "##"},
+            {"OPERATOR(\"my \"\"x\"\"\".=)", "="},
         };
         bool replaced = false;
 

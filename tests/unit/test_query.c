@@ -27,8 +27,7 @@ static void relations_are_listed_once_per_spelling(void **state)
     struct pgseek_query *query =
         must_query("SELECT a.id, (SELECT max(x) FROM other) FROM booking a JOIN public.booking b ON a.id = b.id, "
                    "\"Big\" WHERE EXISTS (SELECT 1 FROM booking) ORDER BY a.id LIMIT 3");
-    static const char *const names[][2] = {
-        {NULL, "other"}, {NULL, "booking"}, {"public", "booking"}, {NULL, "Big"}};
+    static const char *const names[][2] = {{NULL, "other"}, {NULL, "booking"}, {"public", "booking"}, {NULL, "Big"}};
 
     (void)state;
     assert_int_equal(pgseek_query_relation_count(query), 4);

@@ -73,20 +73,18 @@ static void slots_tell_every_parameter(void **state)
         size_t nhidden;
         const char *kinds; /* c client, k key, f fetch, l limit */
     } cases[] = {
-        {PGSEEK_SEEK_FIRST, true, 4, 2, "cccf"},
-        {PGSEEK_SEEK_AFTER, true, 6, 2, "ccckkf"},
-        {PGSEEK_SEEK_BEFORE, true, 7, 3, "ccckkfl"},
-        {PGSEEK_SEEK_BEFORE, false, 6, 3, "ccckkf"},
+        {PGSEEK_SEEK_FIRST, true, 4, 2, "cccf"},     {PGSEEK_SEEK_AFTER, true, 6, 2, "ccckkf"},
+        {PGSEEK_SEEK_BEFORE, true, 7, 3, "ccckkfl"}, {PGSEEK_SEEK_BEFORE, false, 6, 3, "ccckkf"},
         {PGSEEK_SEEK_LAST, true, 5, 3, "cccfl"},
     };
-    struct pgseek_plan *plan = must_plan("SELECT id FROM booking WHERE venue_id = $1 ORDER BY placed_at LIMIT $2 OFFSET $3",
-                                         "id", "int4, int8, int8");
+    struct pgseek_plan *plan = must_plan(
+        "SELECT id FROM booking WHERE venue_id = $1 ORDER BY placed_at LIMIT $2 OFFSET $3", "id", "int4, int8, int8");
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct pgseek_shape_key key = {.seek = cases[i].seek, .look_ahead = cases[i].look_ahead};
-        static const char letters[] = {[PGSEEK_SLOT_CLIENT] = 'c', [PGSEEK_SLOT_KEY] = 'k', [PGSEEK_SLOT_FETCH] = 'f',
-                                       [PGSEEK_SLOT_LIMIT] = 'l'};
+        static const char letters[] = {
+            [PGSEEK_SLOT_CLIENT] = 'c', [PGSEEK_SLOT_KEY] = 'k', [PGSEEK_SLOT_FETCH] = 'f', [PGSEEK_SLOT_LIMIT] = 'l'};
         struct pgseek_shape *shape = must_shape(plan, &key);
 
         assert_int_equal(shape->nslots, cases[i].nslots);
@@ -201,14 +199,23 @@ static void check_catches_what_has_changed(void **state)
         {plain, "SELECT id, id AS pgseek_k1 FROM booking FOR UPDATE", {.nkeys = 1}, false},
         {plain, "SELECT DISTINCT id, id AS pgseek_k1 FROM booking", {.nkeys = 1}, false},
         {plain, "SELECT id, id AS pgseek_k1 FROM", {.nkeys = 1}, false},
-        {filtered, "SELECT id FROM booking WHERE (a AND b) AND (p OR q)", {.has_predicate = true, .had_where = true}, true},
+        {filtered,
+         "SELECT id FROM booking WHERE (a AND b) AND (p OR q)",
+         {.has_predicate = true, .had_where = true},
+         true},
         {filtered, "SELECT id FROM booking WHERE a AND b AND p", {.has_predicate = true, .had_where = true}, true},
         {filtered, "SELECT id FROM booking WHERE a AND p", {.has_predicate = true, .had_where = true}, false},
         {filtered, "SELECT id FROM booking WHERE a AND b OR p", {.has_predicate = true, .had_where = true}, false},
         {filtered, "SELECT id FROM booking WHERE (b AND a) AND p", {.has_predicate = true, .had_where = true}, false},
-        {plain, "SELECT * FROM (SELECT * FROM (SELECT id, id AS pgseek_k1 FROM booking) p) c", {.nkeys = 1, .is_wrapped = true}, true},
+        {plain,
+         "SELECT * FROM (SELECT * FROM (SELECT id, id AS pgseek_k1 FROM booking) p) c",
+         {.nkeys = 1, .is_wrapped = true},
+         true},
         {plain, "SELECT * FROM (SELECT id, id AS pgseek_k1 FROM booking) p", {.nkeys = 1, .is_wrapped = true}, false},
-        {plain, "SELECT * FROM (SELECT * FROM (SELECT id, id AS pgseek_k1 FROM booking) p, x) c", {.nkeys = 1, .is_wrapped = true}, false},
+        {plain,
+         "SELECT * FROM (SELECT * FROM (SELECT id, id AS pgseek_k1 FROM booking) p, x) c",
+         {.nkeys = 1, .is_wrapped = true},
+         false},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

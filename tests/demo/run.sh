@@ -161,14 +161,16 @@ main() {
     start_pgseek
     "$python" -B "$here/demo.py" --server-port "$server_port" --proxy-port "$proxy_port"
 
+    local password="<as it says>"
     if [ "$keep" = 1 ]; then
         echo "Both are still running. To try it by hand:"
+        password=$PGPASSWORD
     else
         echo "To try it by hand, leave both running with  KEEP=1 make demo  and then:"
     fi
     cat <<HAND
 
-    PGPASSWORD=$PGPASSWORD psql -h 127.0.0.1 -p $proxy_port -U demo feed
+    PGPASSWORD=$password psql -h 127.0.0.1 -p $proxy_port -U demo feed
 
     SELECT id, created_at, title FROM posts ORDER BY created_at DESC, id DESC LIMIT 5 /* pgseek */;
     SHOW pgseek.next_cursor;

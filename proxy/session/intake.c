@@ -24,8 +24,9 @@ struct direction {
 
 static enum action stream_frontend(struct session *session, uint8_t type, size_t total, struct span body, bool *drop)
 {
-    *drop = session->drop_to_sync;
-    return frontend_stream(session, type, total, body);
+    enum action action = frontend_stream(session, type, total, body);
+    *drop = session->drop_to_sync && type != 'X'; /* the Sync itself goes on */
+    return action;
 }
 
 static size_t needs_backend(struct session *session, uint8_t type, size_t total, struct span body)

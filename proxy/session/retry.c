@@ -46,6 +46,12 @@ void retry_passing(struct session *session, uint8_t type, bool may_repeat)
 
 /* ---- running again ---- */
 
+/* Not in the middle of a message that passes by: its rest would be taken for the first of those that run again. */
+static bool may_start_again(const struct session *session)
+{
+    return session->tagging->retry.possible && session->in[SIDE_FRONTEND].skip == 0;
+}
+
 /* The client hears nothing of the failed group: its Sync is answered when the messages have run again. */
 static bool start_again(struct session *session)
 {
@@ -73,6 +79,9 @@ enum action retry_again(struct session *session)
     struct retry *retry = &session->tagging->retry;
     struct buf again = retry->kept;
     retry->kept = (struct buf){0};
+    struct buf *begun = &session->in[SIDE_FRONTEND].partial; /* a message whose rest is the first that was held */
+    buf_put_span(&again, buf_span(begun));
+    buf_fini(begun);
     buf_put_span(&again, buf_span(&session->held));
     if (again.failed || session->held.failed) {
         buf_fini(&again);
@@ -95,7 +104,7 @@ static void forget(struct session *session, struct page *page)
 
 bool retry_instead(struct session *session, struct page *page)
 {
-    if (!session->tagging->retry.possible)
+    if (!may_start_again(session))
         return false;
     forget(session, page);
     return start_again(session);
@@ -155,7 +164,7 @@ enum action guard_failed(struct session *session, struct page *page, struct span
         if (!failures[i].is_fact)
             return tell(session, page, i);
         forget(session, page);
-        if (!session->tagging->retry.possible)
+        if (!may_start_again(session))
             return tell(session, page, i);
         return start_again(session) ? ACTION_DONE : session_nomem(session);
     }

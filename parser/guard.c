@@ -66,6 +66,18 @@ static void put_relation(struct text *text, const struct plan_relation *relation
                     relation->oid);
 }
 
+static void put_layout(struct text *text, const struct plan_relation *relation)
+{
+    if (!relation->layout_count)
+        return;
+    text_format(text,
+                " AND (SELECT pg_catalog.count(*) OPERATOR(pg_catalog.=) %zu::pg_catalog.int8"
+                " AND pg_catalog.max(a.attnum) OPERATOR(pg_catalog.=) %d::pg_catalog.int2"
+                " FROM pg_catalog.pg_attribute a WHERE a.attrelid OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
+                " AND a.attnum OPERATOR(pg_catalog.>) 0::pg_catalog.int2 AND NOT a.attisdropped)",
+                relation->layout_count, relation->layout_last, relation->oid);
+}
+
 static void put_index(struct text *text, const struct plan_index *index)
 {
     text_format(text,
@@ -97,8 +109,12 @@ static void put_column(struct text *text, const struct plan_column *column)
                 " AND EXISTS (SELECT FROM pg_catalog.pg_attribute a"
                 " WHERE a.attrelid OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
                 " AND a.attnum OPERATOR(pg_catalog.=) %d::pg_catalog.int2"
-                " AND a.atttypid OPERATOR(pg_catalog.=) %u::pg_catalog.oid",
-                column->relation_oid, column->attnum, column->type_oid);
+                " AND a.atttypid OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
+                " AND a.attcollation OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
+                " AND a.attname OPERATOR(pg_catalog.=) ",
+                column->relation_oid, column->attnum, column->type_oid, column->collation_oid);
+    put_literal(text, column->name);
+    text_puts(text, "::pg_catalog.name");
     if (column->must_be_not_null)
         put_not_null(text, column);
     text_putc(text, ')');
@@ -108,8 +124,10 @@ static void put_facts(struct text *text, const struct pgseek_plan *plan)
 {
     text_puts(text, "1 OPERATOR(pg_catalog./) CASE WHEN ");
     put_context(text, plan);
-    for (size_t i = 0; i < plan->nrelations; i++)
+    for (size_t i = 0; i < plan->nrelations; i++) {
         put_relation(text, &plan->relations[i]);
+        put_layout(text, &plan->relations[i]);
+    }
     for (size_t i = 0; i < plan->nindexes; i++)
         put_index(text, &plan->indexes[i]);
     for (size_t i = 0; i < plan->ncolumns; i++)

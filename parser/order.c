@@ -142,6 +142,8 @@ static enum pgseek_reason read_sort(struct order *order, const struct outputs *o
                                     const PgQuery__SortBy *sort)
 {
     struct order_key key = {0};
+
+    order->has_position |= sort->node->node_case == PG_QUERY__NODE__NODE_A_CONST;
     enum pgseek_reason reason = item_column(outputs, scope, sort->node, &key.column);
 
     if (reason == PGSEEK_REASON_NONE)
@@ -245,6 +247,7 @@ enum pgseek_reason order_make(struct order *order, const struct pgseek_query *qu
     order->nkeys = 0;
     order->tie_breaker = "";
     order->is_trusted = false;
+    order->has_position = false;
     if (reason != PGSEEK_REASON_NONE)
         return reason;
     if (!proof_make(&order->proof, scope, description))

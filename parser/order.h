@@ -18,6 +18,7 @@ struct order {
     struct proof proof;      /* after all keys: what made the order total */
     const char *tie_breaker; /* where appended keys come from, for people; "" when nothing was appended */
     bool is_trusted;         /* the order is total by key=, not by proof */
+    bool has_position;       /* ORDER BY counts output columns */
 };
 
 /* Reads ORDER BY, checks every key and appends what is missing. description may be NULL. */

@@ -3,6 +3,8 @@
  * See plan.h. Made from a query and the facts; both may be freed afterwards. */
 #include "plan.h"
 
+#include "keyset.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,81 +68,6 @@ static enum pgseek_reason check_numbers(const struct pgseek_query *query, const 
     bool has_operator = query->limit.has_operator || query->offset.has_operator;
 
     return has_operator && facts->has_foreign_operators ? PGSEEK_REASON_LIMIT_EXPRESSION : PGSEEK_REASON_NONE;
-}
-
-/* ---- already keyset ---- */
-
-static bool is_inequality(const PgQuery__Node *node)
-{
-    if (node->node_case != PG_QUERY__NODE__NODE_A_EXPR || node->a_expr->kind != PG_QUERY__A__EXPR__KIND__AEXPR_OP)
-        return false;
-    const char *name = tree_builtin_name(node->a_expr->name, node->a_expr->n_name);
-    return name && (!strcmp(name, "<") || !strcmp(name, ">") || !strcmp(name, "<=") || !strcmp(name, ">="));
-}
-
-static bool is_first_key(const struct order *order, const struct scope *scope, const PgQuery__Node *node)
-{
-    const PgQuery__ColumnRef *column = tree_column(node);
-    struct scope_column found;
-
-    return column && scope_find(scope, column, &found) == SCOPE_FOUND && scope_same(found, order->keys[0].column);
-}
-
-/* (k1, ...) < (...): a row comparison that starts with the first key. */
-static bool is_row_seek(const struct order *order, const struct scope *scope, const PgQuery__Node *node)
-{
-    const PgQuery__Node *side = node;
-
-    if (!is_inequality(node))
-        return false;
-    for (int left = 0; left < 2; left++) {
-        side = left ? node->a_expr->lexpr : node->a_expr->rexpr;
-        if (side && side->node_case == PG_QUERY__NODE__NODE_ROW_EXPR && side->row_expr->n_args > 1 &&
-            is_first_key(order, scope, side->row_expr->args[0]))
-            return true;
-    }
-    return false;
-}
-
-/* k1 >= (SELECT ...): the boundary row looked up by its id. */
-static bool is_lookup_seek(const struct order *order, const struct scope *scope, const PgQuery__Node *node)
-{
-    return is_inequality(node) && is_first_key(order, scope, node->a_expr->lexpr) && node->a_expr->rexpr &&
-           node->a_expr->rexpr->node_case == PG_QUERY__NODE__NODE_SUB_LINK;
-}
-
-static bool compares_first_key(const struct order *order, const struct scope *scope, const PgQuery__Node *node)
-{
-    return is_inequality(node) &&
-           (is_first_key(order, scope, node->a_expr->lexpr) || is_first_key(order, scope, node->a_expr->rexpr));
-}
-
-/* k1 < x OR (k1 = x AND k2 < y): an arm that compares the first key, and another that has AND. */
-static bool is_prefix_seek(const struct order *order, const struct scope *scope, const PgQuery__Node *node)
-{
-    bool has_first = false;
-    bool has_and = false;
-
-    if (node->node_case != PG_QUERY__NODE__NODE_BOOL_EXPR ||
-        node->bool_expr->boolop != PG_QUERY__BOOL_EXPR_TYPE__OR_EXPR)
-        return false;
-    for (size_t i = 0; i < node->bool_expr->n_args; i++) {
-        const PgQuery__Node *arm = node->bool_expr->args[i];
-
-        has_first |= compares_first_key(order, scope, arm);
-        has_and |= arm->node_case == PG_QUERY__NODE__NODE_BOOL_EXPR &&
-                   arm->bool_expr->boolop == PG_QUERY__BOOL_EXPR_TYPE__AND_EXPR;
-    }
-    return has_first && has_and;
-}
-
-static enum pgseek_reason check_keyset(const struct order *order, const struct scope *scope)
-{
-    for (size_t i = 0; i < scope->nconjuncts; i++)
-        if (is_row_seek(order, scope, scope->conjuncts[i]) || is_lookup_seek(order, scope, scope->conjuncts[i]) ||
-            is_prefix_seek(order, scope, scope->conjuncts[i]))
-            return PGSEEK_REASON_ALREADY_KEYSET;
-    return PGSEEK_REASON_NONE;
 }
 
 /* ---- keys ---- */
@@ -230,106 +157,6 @@ static bool make_summary(struct pgseek_plan *plan, const struct order *order)
     return plan->summary != NULL;
 }
 
-/* ---- what the guard watches ---- */
-
-static const char *written_name(struct pgseek_plan *plan, const struct query_relation *relation)
-{
-    struct text text = {0};
-
-    if (relation->schema) {
-        text_put_ident(&text, relation->schema);
-        text_putc(&text, '.');
-    }
-    text_put_ident(&text, relation->name);
-    char *copy = text.failed ? NULL : arena_strdup(&plan->arena, text.ptr);
-    text_fini(&text);
-    return copy;
-}
-
-static bool is_in_from(const struct scope *scope, size_t ord)
-{
-    for (size_t i = 0; i < scope->nrelations; i++)
-        if (scope->relations[i].facts->ord == ord)
-            return true;
-    return false;
-}
-
-static bool watch_relations(struct pgseek_plan *plan, const struct pgseek_query *query, const struct scope *scope)
-{
-    plan->relations = arena_array(&plan->arena, query->nrelations, sizeof *plan->relations);
-    for (size_t i = 0; plan->relations && i < query->nrelations; i++) {
-        const struct facts_relation *facts = facts_relation(scope->facts, i + 1);
-        struct plan_relation *relation = &plan->relations[plan->nrelations++];
-
-        relation->written = written_name(plan, &query->relations[i]);
-        if (!facts)
-            continue;
-        relation->resolved_schema = arena_strdup(&plan->arena, facts->schema);
-        relation->resolved_name = arena_strdup(&plan->arena, facts->name);
-        relation->oid = facts->oid;
-        relation->must_be_childless = facts->kind == 'r' && is_in_from(scope, i + 1);
-    }
-    return !plan->arena.failed;
-}
-
-static void watch_column(struct pgseek_plan *plan, const struct proof *proof, struct scope_column column)
-{
-    const struct facts_column *facts = scope_facts(proof->scope, column);
-    uint32_t oid = proof->scope->relations[column.relation].facts->oid;
-    bool by_statement = proof->by_statement[proof->base[column.relation] + column.column];
-
-    for (size_t i = 0; i < plan->ncolumns; i++)
-        if (plan->columns[i].relation_oid == oid && plan->columns[i].attnum == facts->attnum) {
-            plan->columns[i].must_be_not_null |= facts->not_null && !by_statement;
-            return;
-        }
-    plan->columns[plan->ncolumns++] = (struct plan_column){
-        .relation_oid = oid,
-        .attnum = facts->attnum,
-        .type_oid = facts->type_oid,
-        .must_be_not_null = facts->not_null && !by_statement,
-    };
-}
-
-static void watch_index(struct pgseek_plan *plan, const struct proof *proof, size_t relation)
-{
-    const struct facts_unique *unique = proof->used[relation];
-
-    plan->indexes[plan->nindexes++] = (struct plan_index){
-        .oid = unique->index_oid,
-        .relation_oid = proof->scope->relations[relation].facts->oid,
-        .attnums = arena_strdup(&plan->arena, unique->attnums_text),
-    };
-    for (size_t i = 0; i < unique->nattnums; i++) {
-        struct scope_column column;
-
-        if (proof_column(proof->scope, relation, unique->attnums[i], &column))
-            watch_column(plan, proof, column);
-    }
-}
-
-static size_t watched_columns_room(const struct order *order)
-{
-    size_t room = order->nkeys;
-
-    for (size_t r = 0; r < order->proof.scope->nrelations; r++)
-        room += order->proof.used[r] ? order->proof.used[r]->nattnums : 0;
-    return room;
-}
-
-static bool watch_proof(struct pgseek_plan *plan, const struct scope *scope, const struct order *order)
-{
-    plan->indexes = arena_array(&plan->arena, scope->nrelations, sizeof *plan->indexes);
-    plan->columns = arena_array(&plan->arena, watched_columns_room(order), sizeof *plan->columns);
-    if (!plan->indexes || !plan->columns)
-        return false;
-    for (size_t i = 0; i < order->nkeys; i++)
-        watch_column(plan, &order->proof, order->keys[i].column);
-    for (size_t r = 0; r < scope->nrelations && !order->is_trusted; r++)
-        watch_index(plan, &order->proof, r);
-    return !plan->arena.failed;
-}
-
 /* ---- making ---- */
 
 static bool copy_bytes(struct pgseek_plan *plan, const struct query_bytes *from, struct query_bytes *to)
@@ -384,7 +211,7 @@ static enum pgseek_reason understand(const struct pgseek_query *query, const str
     if (reason == PGSEEK_REASON_NONE)
         reason = order_make(order, query, scope, description, key_option);
     if (reason == PGSEEK_REASON_NONE)
-        reason = check_keyset(order, scope);
+        reason = keyset_is_written(order, scope) ? PGSEEK_REASON_ALREADY_KEYSET : PGSEEK_REASON_NONE;
     return scratch->failed ? PGSEEK_REASON_NOMEM : reason;
 }
 
@@ -392,8 +219,7 @@ static enum pgseek_reason fill(struct pgseek_plan *plan, const struct pgseek_que
                                const struct order *order, const struct pgseek_description *description)
 {
     bool made = copy_query(plan, query, description) && make_keys(plan, scope, order) && make_summary(plan, order) &&
-                watch_relations(plan, query, scope) && watch_proof(plan, scope, order) &&
-                plan_make_contract(plan, query);
+                plan_watch(plan, query, scope, order) && plan_make_contract(plan, query);
 
     return made ? check_sizes(plan, description) : PGSEEK_REASON_NOMEM;
 }

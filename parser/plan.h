@@ -25,6 +25,9 @@ struct plan_relation {
     const char *resolved_name;
     uint32_t oid; /* 0: there was no such relation (a CTE's name) */
     bool must_be_childless;
+    size_t
+        layout_count; /* a position in ORDER BY counts its columns: so many, up to that attnum; 0: it does not matter */
+    int layout_last;
 };
 
 /* A unique index that the proof used. */
@@ -34,11 +37,13 @@ struct plan_index {
     const char *attnums;
 };
 
-/* A column that must still be of that type, and NOT NULL. */
+/* A column that must still be of that name, type and collation, and NOT NULL. */
 struct plan_column {
     uint32_t relation_oid;
     int attnum;
+    const char *name; /* the catalog's */
     uint32_t type_oid;
+    uint32_t collation_oid;
     bool must_be_not_null;
 };
 
@@ -68,6 +73,10 @@ struct pgseek_plan {
     size_t ncolumns;
     const char *summary;
 };
+
+/* watch.c: what the guard is to look at. False when out of memory. */
+bool plan_watch(struct pgseek_plan *plan, const struct pgseek_query *query, const struct scope *scope,
+                const struct order *order) PGSEEK_MUST_USE;
 
 /* contract.c: the bytes that a cursor is bound to. False when out of memory. */
 bool plan_make_contract(struct pgseek_plan *plan, const struct pgseek_query *query) PGSEEK_MUST_USE;

@@ -439,15 +439,21 @@ static void check_guard(const struct walk_case *walk, const struct pgseek_plan *
 static void check_guard_changes(void)
 {
     static const struct walk_case walk = {
-        "SELECT b.id, s.id FROM booking b JOIN walk.seat s ON s.booking_id = b.id ORDER BY b.note LIMIT $1", NULL,
-        NULL};
+        "SELECT s.*, b.note FROM booking b JOIN walk.seat s ON s.booking_id = b.id ORDER BY 4 LIMIT $1", NULL, NULL};
     static const struct {
         const char *sql;
         const char *state;
     } changes[] = {
         {"INSERT INTO plain VALUES (1, 1)", "00000"},
+        {"ALTER TABLE booking RENAME took TO taken", "00000"},
+        {"ALTER TABLE booking RENAME note TO notes", "22012"},
+        {"ALTER TABLE booking RENAME id TO old; ALTER TABLE booking RENAME venue_id TO id", "22012"},
+        {"ALTER TABLE booking ALTER note TYPE varchar(20) COLLATE \"C\"", "22012"},
+        {"ALTER TABLE seat DROP CONSTRAINT seat_booking_id_fkey; ALTER TABLE seat ALTER booking_id TYPE float8",
+         "22012"},
+        {"ALTER TABLE seat DROP COLUMN seat_no", "22012"}, /* before the column that ORDER BY counts */
+        {"ALTER TABLE seat ADD COLUMN more int", "22012"},
         {"ANALYZE booking", "00000"},
-        {"ALTER TABLE booking ADD COLUMN more int", "00000"},
         {"ALTER TABLE booking DROP CONSTRAINT booking_code_key", "00000"},
         {"CREATE INDEX ON booking (note)", "00000"},
         {"ALTER TABLE booking ALTER note DROP NOT NULL", "22012"},

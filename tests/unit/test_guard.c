@@ -54,11 +54,30 @@ static void it_watches_what_the_proof_used(void **state)
     assert_int_equal(count(guard, "to_regclass('\"public\".\"seat\"')"), 1);
     assert_int_equal(count(guard, "pg_inherits"), 2);
     assert_int_equal(count(guard, "pg_index i"), 2);
-    /* placed_at and both ids; b.id is NOT NULL by the join as well, so its constraint is not needed */
-    assert_int_equal(count(guard, "pg_attribute a"), 3);
+    /* placed_at, both ids, and the column that is compared with b.id; it and b.id are NOT NULL by the join already */
+    assert_int_equal(count(guard, "pg_attribute a"), 4);
     assert_int_equal(count(guard, "attnotnull"), 2);
     assert_int_equal(count(guard, "client_encoding"), 0);
     free(guard);
+}
+
+static void a_position_pins_what_it_counts(void **state)
+{
+    static const struct {
+        const char *sql;
+        size_t layouts;
+    } cases[] = {
+        {"SELECT * FROM booking ORDER BY 1 LIMIT 3", 1},
+        {"SELECT s.*, b.id FROM booking b JOIN seat s ON s.booking_id = b.id ORDER BY 1 LIMIT 3", 2},
+        {"SELECT id, title FROM booking ORDER BY 1 LIMIT 3", 0},
+        {"SELECT * FROM booking ORDER BY id LIMIT 3", 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *guard = must_guard(fixture_shop, cases[i].sql, NULL, NULL, NULL, 0);
+        assert_int_equal(count(guard, "max(a.attnum)"), cases[i].layouts);
+        free(guard);
+    }
 }
 
 static void a_text_key_pins_the_encoding(void **state)
@@ -123,9 +142,10 @@ static void names_are_quoted_twice(void **state)
 static int tests(void)
 {
     const struct CMUnitTest all[] = {
-        cmocka_unit_test(it_watches_what_the_proof_used), cmocka_unit_test(a_text_key_pins_the_encoding),
-        cmocka_unit_test(filters_are_hashed_by_value),    cmocka_unit_test(long_filters_are_hashed_in_rows),
-        cmocka_unit_test(scope_names_are_quoted),         cmocka_unit_test(names_are_quoted_twice),
+        cmocka_unit_test(it_watches_what_the_proof_used),  cmocka_unit_test(a_position_pins_what_it_counts),
+        cmocka_unit_test(a_text_key_pins_the_encoding),    cmocka_unit_test(filters_are_hashed_by_value),
+        cmocka_unit_test(long_filters_are_hashed_in_rows), cmocka_unit_test(scope_names_are_quoted),
+        cmocka_unit_test(names_are_quoted_twice),
     };
     return cmocka_run_group_tests(all, NULL, NULL);
 }

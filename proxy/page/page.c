@@ -103,8 +103,8 @@ static bool cursor_from_keys(const struct page *page, struct span keys, struct c
     return rd_done(&rd);
 }
 
-static bool put_cursor(const struct page *page, const struct page_seal *seal, struct span keys, enum cursor_direction direction,
-                       struct buf *out)
+static bool put_cursor(const struct page *page, const struct page_seal *seal, struct span keys,
+                       enum cursor_direction direction, struct buf *out)
 {
     struct cursor cursor = {.direction = direction, .issued = seal->now};
     memcpy(cursor.part, page->part, sizeof cursor.part);
@@ -116,7 +116,8 @@ static bool put_cursor(const struct page *page, const struct page_seal *seal, st
 /* ---- rows ---- */
 
 /* Splits a row: where the visible columns end, and the keys behind them. False when it is too narrow or malformed. */
-static bool split_row(const struct page *page, struct span body, size_t *visible, struct span *columns, struct span *keys)
+static bool split_row(const struct page *page, struct span body, size_t *visible, struct span *columns,
+                      struct span *keys)
 {
     struct reader rd = rd_init(body);
     size_t count = rd_u16(&rd);
@@ -145,7 +146,8 @@ static bool split_row(const struct page *page, struct span body, size_t *visible
 static void set_flag(struct page *page, bool has_more)
 {
     if (page->held.len)
-        page->held.ptr[page->held_flag] = page->column_format[1] == 1 ? (uint8_t)has_more : (uint8_t)(has_more ? 't' : 'f');
+        page->held.ptr[page->held_flag] =
+            page->column_format[1] == 1 ? (uint8_t)has_more : (uint8_t)(has_more ? 't' : 'f');
 }
 
 static void flush_held(struct page *page, bool has_more, struct buf *out)
@@ -223,9 +225,14 @@ bool page_end_run(struct page *page, bool complete, struct buf *out)
 /* ---- report ---- */
 
 static const char *const result_names[PAGE_RESULTS] = {
-    [PAGE_NEXT_CURSOR] = "next_cursor", [PAGE_PREV_CURSOR] = "prev_cursor", [PAGE_HAS_MORE] = "has_more",
-    [PAGE_HAS_PREV] = "has_prev",       [PAGE_ROWS] = "rows",               [PAGE_TOTAL] = "total",
-    [PAGE_ACTION] = "action",           [PAGE_ID] = "page_id",
+    [PAGE_NEXT_CURSOR] = "next_cursor",
+    [PAGE_PREV_CURSOR] = "prev_cursor",
+    [PAGE_HAS_MORE] = "has_more",
+    [PAGE_HAS_PREV] = "has_prev",
+    [PAGE_ROWS] = "rows",
+    [PAGE_TOTAL] = "total",
+    [PAGE_ACTION] = "action",
+    [PAGE_ID] = "page_id",
 };
 
 const char *page_result_name(enum page_result result)
@@ -281,7 +288,8 @@ static bool put_prev(const struct page *page, const struct page_seal *seal, bool
 {
     if (!has_prev)
         return true;
-    return put_cursor(page, seal, page->delivered > 0 ? buf_span(&page->first) : span_of(NULL, 0), CURSOR_BACKWARD, out);
+    return put_cursor(page, seal, page->delivered > 0 ? buf_span(&page->first) : span_of(NULL, 0), CURSOR_BACKWARD,
+                      out);
 }
 
 /* The text collected in buf; "" when it could not be made (a key that is too long for a cursor). */
@@ -328,16 +336,17 @@ bool page_report(const struct page *page, const struct page_seal *seal, bool sus
         next_ok = put_next(page, seal, has_more, &next);
         prev_ok = put_prev(page, seal, has_prev, &prev);
     }
-    *report = (struct page_report){.value = {
-        [PAGE_NEXT_CURSOR] = text_of(&next, next_ok),
-        [PAGE_PREV_CURSOR] = text_of(&prev, prev_ok),
-        [PAGE_HAS_MORE] = switch_text(has_more),
-        [PAGE_HAS_PREV] = switch_text(has_prev),
-        [PAGE_ROWS] = page->planned ? number_text((uint64_t)page->delivered) : mem_strndup("", 0),
-        [PAGE_TOTAL] = mem_strndup("", 0),
-        [PAGE_ACTION] = action_text(page),
-        [PAGE_ID] = number_text(page->id),
-    }};
+    *report = (struct page_report){
+        .value = {
+            [PAGE_NEXT_CURSOR] = text_of(&next, next_ok),
+            [PAGE_PREV_CURSOR] = text_of(&prev, prev_ok),
+            [PAGE_HAS_MORE] = switch_text(has_more),
+            [PAGE_HAS_PREV] = switch_text(has_prev),
+            [PAGE_ROWS] = page->planned ? number_text((uint64_t)page->delivered) : mem_strndup("", 0),
+            [PAGE_TOTAL] = mem_strndup("", 0),
+            [PAGE_ACTION] = action_text(page),
+            [PAGE_ID] = number_text(page->id),
+        }};
     for (size_t i = 0; i < PAGE_RESULTS; i++) {
         if (!report->value[i]) {
             page_report_fini(report);
@@ -357,8 +366,10 @@ static void put_notice(const struct page_report *report, struct buf *out)
     if (json.failed)
         out->failed = true;
     else
-        wire_put_error(out, 'N', &(struct wire_error){.severity = "NOTICE", .sqlstate = "00000", .message = "pgseek page",
-                                                      .detail = (const char *)json.ptr});
+        wire_put_error(
+            out, 'N',
+            &(struct wire_error){
+                .severity = "NOTICE", .sqlstate = "00000", .message = "pgseek page", .detail = (const char *)json.ptr});
     buf_fini(&json);
 }
 
@@ -376,7 +387,9 @@ void page_put_report(const struct page *page, const struct page_report *report, 
     if (page->deliver & PGSEEK_DELIVER_NOTICE)
         put_notice(report, out);
     if (strcmp(report->value[PAGE_HAS_MORE], "on") == 0 && !*report->value[PAGE_NEXT_CURSOR])
-        wire_put_error(out, 'N', &(struct wire_error){.severity = "WARNING", .sqlstate = "54000",
-                                                      .message = "the sort key of the last row is too long for a cursor",
-                                                      .hint = "Order by shorter keys."});
+        wire_put_error(out, 'N',
+                       &(struct wire_error){.severity = "WARNING",
+                                            .sqlstate = "54000",
+                                            .message = "the sort key of the last row is too long for a cursor",
+                                            .hint = "Order by shorter keys."});
 }

@@ -11,7 +11,7 @@ enum page_action { PAGE_FIRST, PAGE_KEYSET, PAGE_OFFSET, PAGE_PASS };
 
 struct page {
     int refs;
-    struct planned *planned; /* NULL for a pass */
+    struct planned *planned;          /* NULL for a pass */
     const struct pgseek_shape *shape; /* the text that was sent; the plan's */
     enum page_action action;
     enum pgseek_reason reason; /* of a pass */
@@ -21,21 +21,21 @@ struct page {
     bool bounded;  /* a boundary was used, or rows stand before a last page */
     int64_t limit; /* the page's own LIMIT; -1: none */
     bool look_ahead;
-    size_t nhidden; /* last columns of the server's rows that the client does not see ... */
-    size_t nkeys;   /* ... of which the first are the keys, in binary */
+    size_t nhidden;       /* last columns of the server's rows that the client does not see ... */
+    size_t nkeys;         /* ... of which the first are the keys, in binary */
     int column_format[2]; /* of the delivered columns: text or binary */
     uint8_t part[CURSOR_PARTS][CURSOR_DIGEST];
     uint64_t id;
 
-    int64_t delivered; /* rows that the client has seen */
-    int64_t run;       /* rows of the current Execute */
-    bool run_swallowed; /* the look-ahead row came in the current Execute */
-    bool more_seen;    /* the look-ahead row came at all */
-    bool reported;     /* the end has been reported */
+    int64_t delivered;      /* rows that the client has seen */
+    int64_t run;            /* rows of the current Execute */
+    bool run_swallowed;     /* the look-ahead row came in the current Execute */
+    bool more_seen;         /* the look-ahead row came at all */
+    bool reported;          /* the end has been reported */
     struct buf first, last; /* keys of the first and last row that were seen */
-    struct buf held;   /* deliver=columns: the last row, until it is known whether another follows */
-    size_t held_flag;  /* where in it has_more stands */
-    struct buf incoming; /* the cursor that the page was asked with */
+    struct buf held;        /* deliver=columns: the last row, until it is known whether another follows */
+    size_t held_flag;       /* where in it has_more stands */
+    struct buf incoming;    /* the cursor that the page was asked with */
 };
 
 /* What seals the page's cursors. */
@@ -55,8 +55,8 @@ bool page_filters(const struct page *page);
 /* A RowDescription body as the client is to see it, as a whole message. False when it does not fit the plan. */
 bool page_put_description(const struct page *page, struct span body, bool of_portal, struct buf *out) MUST_USE;
 
-/* A DataRow body: writes what the client is to see of it, if anything. False when the row does not fit the plan, or a cursor
- * could not be made. */
+/* A DataRow body: writes what the client is to see of it, if anything. False when the row does not fit the plan, or a
+ * cursor could not be made. */
 bool page_put_row(struct page *page, const struct page_seal *seal, struct span body, struct buf *out) MUST_USE;
 
 void page_start_run(struct page *page);
@@ -83,7 +83,8 @@ struct page_report {
 };
 void page_report_fini(struct page_report *report);
 /* Fills the report for the rows delivered so far; `suspended`: the portal stopped early. False when out of memory. */
-bool page_report(const struct page *page, const struct page_seal *seal, bool suspended, struct page_report *report) MUST_USE;
+bool page_report(const struct page *page, const struct page_seal *seal, bool suspended,
+                 struct page_report *report) MUST_USE;
 /* ParameterStatus messages or a notice, as the page's delivery says. */
 void page_put_report(const struct page *page, const struct page_report *report, struct buf *out);
 

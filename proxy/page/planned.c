@@ -92,8 +92,9 @@ static bool finish_plan(struct planned *planned, const char *const *scope, size_
     return planned->guard && digest_sort(planned) && digest_query(planned);
 }
 
-struct planned *planned_new(struct pgseek_query *query, const struct pgseek_facts *facts, struct description *description,
-                            const struct context *context, const char *key_option, const char *const *scope, size_t nscope)
+struct planned *planned_new(struct pgseek_query *query, const struct pgseek_facts *facts,
+                            struct description *description, const struct context *context, const char *key_option,
+                            const char *const *scope, size_t nscope)
 {
     struct planned *planned = mem_zalloc(sizeof *planned);
     if (!planned || !context_copy(&planned->context, context)) {
@@ -119,10 +120,12 @@ struct planned *planned_new(struct pgseek_query *query, const struct pgseek_fact
 
 static bool same_key(const struct pgseek_shape_key *a, const struct pgseek_shape_key *b)
 {
-    return a->seek == b->seek && a->null_mask == b->null_mask && a->look_ahead == b->look_ahead && a->keep_offset == b->keep_offset;
+    return a->seek == b->seek && a->null_mask == b->null_mask && a->look_ahead == b->look_ahead &&
+           a->keep_offset == b->keep_offset;
 }
 
-const struct pgseek_shape *planned_shape(struct planned *planned, const struct pgseek_shape_key *key, enum pgseek_reason *reason)
+const struct pgseek_shape *planned_shape(struct planned *planned, const struct pgseek_shape_key *key,
+                                         enum pgseek_reason *reason)
 {
     for (struct planned_shape *entry = planned->shapes; entry; entry = entry->next)
         if (same_key(&entry->key, key))
@@ -217,7 +220,8 @@ void plan_cache_free(struct plan_cache *cache)
     mem_free(cache);
 }
 
-void plan_cache_key(struct buf *out, const struct context *context, const char *key_option, const uint32_t *oids, size_t noids, struct span sql)
+void plan_cache_key(struct buf *out, const struct context *context, const char *key_option, const uint32_t *oids,
+                    size_t noids, struct span sql)
 {
     buf_clear(out);
     for (size_t i = 0; i < PGSEEK_CTX_COUNT; i++)

@@ -1,7 +1,7 @@
 /* planned.h - one statement's plan with all that is made from it once, and the worker's cache of them.
  *
- * A planned statement holds under one context (database, role, search_path, encoding) and one list of declared types; it
- * must not know sessions. It is counted by references and belongs to one worker. */
+ * A planned statement holds under one context (database, role, search_path, encoding) and one list of declared types;
+ * it must not know sessions. It is counted by references and belongs to one worker. */
 #ifndef PLANNED_H
 #define PLANNED_H
 
@@ -24,9 +24,9 @@ struct planned_shape {
 
 struct planned {
     int refs;
-    struct buf key;              /* what it is found by */
-    enum pgseek_reason reason;   /* NONE: there is a plan */
-    struct pgseek_query *query;  /* NULL when the reason needs no catalog */
+    struct buf key;             /* what it is found by */
+    enum pgseek_reason reason;  /* NONE: there is a plan */
+    struct pgseek_query *query; /* NULL when the reason needs no catalog */
     struct pgseek_plan *plan;
     struct description description;
     struct context context;
@@ -34,7 +34,7 @@ struct planned {
     uint8_t query_part[CURSOR_DIGEST];
     uint8_t sort_part[CURSOR_DIGEST];
     struct planned_shape *shapes;
-    int64_t made_at; /* seconds since 1970: a reason that the catalog gave does not hold for ever */
+    int64_t made_at;       /* seconds since 1970: a reason that the catalog gave does not hold for ever */
     struct planned *chain; /* in its hash slot */
     struct planned *newer, *older;
 };
@@ -42,18 +42,21 @@ struct planned {
 struct planned *planned_ref(struct planned *planned);
 void planned_unref(struct planned *planned);
 
-/* Makes a planned statement out of what was asked; takes the query, the description and a copy of the context. `scope` lists the
- * settings that the guard digests. NULL when out of memory (the query is freed then, too). */
-struct planned *planned_new(struct pgseek_query *query, const struct pgseek_facts *facts, struct description *description,
-                            const struct context *context, const char *key_option, const char *const *scope, size_t nscope) MUST_USE;
+/* Makes a planned statement out of what was asked; takes the query, the description and a copy of the context. `scope`
+ * lists the settings that the guard digests. NULL when out of memory (the query is freed then, too). */
+struct planned *planned_new(struct pgseek_query *query, const struct pgseek_facts *facts,
+                            struct description *description, const struct context *context, const char *key_option,
+                            const char *const *scope, size_t nscope) MUST_USE;
 /* The text for one kind of page, made at its first use. NULL with *reason when it cannot be made. */
-const struct pgseek_shape *planned_shape(struct planned *planned, const struct pgseek_shape_key *key, enum pgseek_reason *reason);
+const struct pgseek_shape *planned_shape(struct planned *planned, const struct pgseek_shape_key *key,
+                                         enum pgseek_reason *reason);
 
 struct plan_cache;
 struct plan_cache *plan_cache_new(size_t max_plans);
 void plan_cache_free(struct plan_cache *cache);
 /* Writes the key of a statement under a context to `out` (cleared first). */
-void plan_cache_key(struct buf *out, const struct context *context, const char *key_option, const uint32_t *oids, size_t noids, struct span sql);
+void plan_cache_key(struct buf *out, const struct context *context, const char *key_option, const uint32_t *oids,
+                    size_t noids, struct span sql);
 /* A new reference, or NULL. */
 struct planned *plan_cache_find(struct plan_cache *cache, struct span key);
 /* Keeps a reference of its own under `key`; an older entry of that key goes. A failure to keep it is no fault. */

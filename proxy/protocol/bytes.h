@@ -13,8 +13,8 @@
 
 /* ---- memory: every allocation of the proxy goes through these, so that tests can make the n-th one fail ---- */
 
-void *mem_alloc(size_t len) MUST_USE;             /* uninitialised; NULL when out of memory */
-void *mem_zalloc(size_t len) MUST_USE;            /* zeroed */
+void *mem_alloc(size_t len) MUST_USE;              /* uninitialised; NULL when out of memory */
+void *mem_zalloc(size_t len) MUST_USE;             /* zeroed */
 void *mem_realloc(void *ptr, size_t len) MUST_USE; /* ptr stays valid when NULL is returned */
 void *mem_dup(const void *ptr, size_t len) MUST_USE;
 char *mem_strndup(const char *text, size_t len) MUST_USE; /* a NUL-terminated copy */
@@ -65,9 +65,9 @@ struct buf {
     bool failed; /* out of memory: appends since then did nothing */
 };
 
-void buf_fini(struct buf *buf);         /* frees; the buf is empty and usable again */
-void buf_clear(struct buf *buf);        /* empties, keeps the memory, forgets a failure */
-void buf_trim(struct buf *buf, size_t keep); /* empties and gives memory above `keep` bytes back */
+void buf_fini(struct buf *buf);                 /* frees; the buf is empty and usable again */
+void buf_clear(struct buf *buf);                /* empties, keeps the memory, forgets a failure */
+void buf_trim(struct buf *buf, size_t keep);    /* empties and gives memory above `keep` bytes back */
 uint8_t *buf_room(struct buf *buf, size_t len); /* appends len bytes to be filled in; NULL when failed */
 void buf_put(struct buf *buf, const void *ptr, size_t len);
 void buf_put_span(struct buf *buf, struct span bytes);

@@ -81,8 +81,8 @@ struct span startup_find(const struct startup *startup, const char *wanted)
 /* ---- options: `-c a=b`, `-ca=b`, `--a=b`, words apart by blanks, a backslash takes the next byte as it is ---- */
 
 struct word {
-    size_t start, end;  /* its bytes in the text as written */
-    struct buf text;    /* what it says, NUL-terminated */
+    size_t start, end; /* its bytes in the text as written */
+    struct buf text;   /* what it says, NUL-terminated */
 };
 
 static bool is_blank(uint8_t c)

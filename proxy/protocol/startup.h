@@ -14,16 +14,16 @@ enum startup_kind {
     STARTUP_SSL,
     STARTUP_GSSENC,
     STARTUP_CANCEL,
-    STARTUP_SESSION,    /* a StartupMessage of major version 3 */
+    STARTUP_SESSION,     /* a StartupMessage of major version 3 */
     STARTUP_UNSUPPORTED, /* another major version: answered with FATAL 0A000 */
     STARTUP_MALFORMED
 };
 
 struct startup {
     enum startup_kind kind;
-    uint32_t version;        /* SESSION: the whole number, 196608 + minor */
-    struct span parameters;  /* SESSION: name, value, name, value ..., the last zero byte excluded */
-    struct span cancel;      /* CANCEL: process id and key */
+    uint32_t version;       /* SESSION: the whole number, 196608 + minor */
+    struct span parameters; /* SESSION: name, value, name, value ..., the last zero byte excluded */
+    struct span cancel;     /* CANCEL: process id and key */
 };
 
 /* Length of the packet that `head` (at least 4 bytes) starts, or 0 when no packet can be that long. */
@@ -40,8 +40,8 @@ struct span startup_find(const struct startup *startup, const char *name);
 typedef bool startup_variable_fn(void *arg, const char *name, const char *value);
 
 /* Writes the StartupMessage anew without the parameters whose name starts with `prefix` ("pgseek."), directly or inside
- * `options`, giving each to fn; database and user replace the client's unless NULL. False when fn said so or memory ran out.
- * *changed tells whether the packet differs from the client's own. */
+ * `options`, giving each to fn; database and user replace the client's unless NULL. False when fn said so or memory ran
+ * out. *changed tells whether the packet differs from the client's own. */
 bool startup_rewrite(const struct startup *startup, const char *prefix, const char *database, const char *user,
                      startup_variable_fn *fn, void *arg, struct buf *out, bool *changed) MUST_USE;
 

@@ -214,12 +214,12 @@ void wire_put_text_description(struct buf *buf, const char *name)
     size_t at = wire_open(buf, 'T');
     buf_put_u16(buf, 1);
     buf_put_cstr(buf, name);
-    buf_put_u32(buf, 0);           /* no table */
-    buf_put_u16(buf, 0);           /* no column */
-    buf_put_u32(buf, 25);          /* text */
+    buf_put_u32(buf, 0);            /* no table */
+    buf_put_u16(buf, 0);            /* no column */
+    buf_put_u32(buf, 25);           /* text */
     buf_put_u16(buf, (uint16_t)-1); /* varlena */
-    buf_put_i32(buf, -1);          /* no modifier */
-    buf_put_u16(buf, 0);           /* text format */
+    buf_put_i32(buf, -1);           /* no modifier */
+    buf_put_u16(buf, 0);            /* text format */
     wire_close(buf, at);
 }
 

@@ -1,7 +1,7 @@
 /* wire.h - PostgreSQL messages of protocol 3: bytes in, structs out, and back.
  *
- * It knows layouts (PostgreSQL documentation, "Message Formats") and must not know sessions, order or policy. Decoders take
- * a message's body (behind type and length), check every length and return false on anything malformed. */
+ * It knows layouts (PostgreSQL documentation, "Message Formats") and must not know sessions, order or policy. Decoders
+ * take a message's body (behind type and length), check every length and return false on anything malformed. */
 #ifndef WIRE_H
 #define WIRE_H
 
@@ -90,7 +90,7 @@ void wire_put_target(struct buf *buf, char type, char kind, struct span name);
 void wire_put_execute(struct buf *buf, struct span portal, int32_t max_rows);
 void wire_put_empty(struct buf *buf, char type); /* Sync, Flush, and every message without a body */
 void wire_put_ready(struct buf *buf, uint8_t status);
-void wire_put_command(struct buf *buf, const char *tag); /* CommandComplete */
+void wire_put_command(struct buf *buf, const char *tag);                    /* CommandComplete */
 void wire_put_status(struct buf *buf, const char *name, const char *value); /* ParameterStatus */
 void wire_put_query(struct buf *buf, const char *sql);
 /* One text column: RowDescription and DataRow. */

@@ -1,7 +1,7 @@
 /* backend.c - what each message of the server answers, and where it goes.
  *
- * The head of the queue says what a reply belongs to; one table says which replies complete which kind. It must not know how pages or side
- * queries are made. */
+ * The head of the queue says what a reply belongs to; one table says which replies complete which kind. It must not
+ * know how pages or side queries are made. */
 #include "internal.h"
 
 #include <stdio.h>
@@ -213,7 +213,8 @@ static enum action forward_mapped(struct session *session, struct page *page, st
     struct span field;
     if (!page || !page->planned || !page->shape || !wire_error_field(body_of(message), 'P', &field))
         return ACTION_FORWARD;
-    int position = pgseek_shape_position(page->planned->plan, page->shape, (int)strtol((const char *)field.ptr, NULL, 10));
+    int position =
+        pgseek_shape_position(page->planned->plan, page->shape, (int)strtol((const char *)field.ptr, NULL, 10));
     struct buf *out = to_frontend(session);
     size_t at = wire_open(out, 'E');
     struct reader rd = rd_init(body_of(message));
@@ -242,8 +243,11 @@ static enum action error_refused(struct session *session, struct pending *head, 
     if (as_planned) {
         const struct pgseek_error *error = head->follow->refusal;
         wire_put_error(to_frontend(session), 'E',
-                       &(struct wire_error){.severity = "ERROR", .sqlstate = pgseek_code_sqlstate(error->code), .message = error->message,
-                                            .detail = error->detail, .hint = error->hint});
+                       &(struct wire_error){.severity = "ERROR",
+                                            .sqlstate = pgseek_code_sqlstate(error->code),
+                                            .message = error->message,
+                                            .detail = error->detail,
+                                            .hint = error->hint});
         sent_frontend(session);
     }
     fail_group(session);
@@ -285,23 +289,19 @@ static enum action error_client(struct session *session, struct pending *head, s
 
 static enum action reply_error(struct session *session, struct pending *head, struct span message)
 {
-    session->doubtful |= session->copy_in && !pending_ends_group(head->kind); /* a Sync may have been read by the COPY, or not */
+    session->doubtful |=
+        session->copy_in && !pending_ends_group(head->kind); /* a Sync may have been read by the COPY, or not */
     session->copy_in = false;
     switch (head->role) {
     case ROLE_CONTEXT:
     case ROLE_FACTS:
     case ROLE_DESCRIBE:
-    case ROLE_SIDE_END:
-        return inquiry_failed(session);
-    case ROLE_GUARD:
-        return guard_failed(session, page_of(head), body_of(message));
-    case ROLE_REFUSE:
-        return error_refused(session, head, message);
+    case ROLE_SIDE_END: return inquiry_failed(session);
+    case ROLE_GUARD: return guard_failed(session, page_of(head), body_of(message));
+    case ROLE_REFUSE: return error_refused(session, head, message);
     case ROLE_SHAPE:
-    case ROLE_PAGE:
-        return error_page(session, head, message);
-    default:
-        return error_client(session, head, message);
+    case ROLE_PAGE: return error_page(session, head, message);
+    default: return error_client(session, head, message);
     }
 }
 
@@ -356,9 +356,11 @@ static enum action reply_status(struct session *session, struct pending *head, s
     if (span_equal_cstr(name, "standard_conforming_strings"))
         session->strings_standard = span_equal_cstr(value, "on");
     if (span_equal_cstr(name, "client_encoding"))
-        snprintf(session->encoding, sizeof session->encoding, "%.*s", (int)(value.len < 23 ? value.len : 23), (const char *)value.ptr);
-    if (session->tagging && (span_equal_cstr(name, "search_path") || span_equal_cstr(name, "client_encoding") ||
-                             span_equal_cstr(name, "standard_conforming_strings") || span_equal_cstr(name, "session_authorization")))
+        snprintf(session->encoding, sizeof session->encoding, "%.*s", (int)(value.len < 23 ? value.len : 23),
+                 (const char *)value.ptr);
+    if (session->tagging &&
+        (span_equal_cstr(name, "search_path") || span_equal_cstr(name, "client_encoding") ||
+         span_equal_cstr(name, "standard_conforming_strings") || span_equal_cstr(name, "session_authorization")))
         session->tagging->context_valid = false;
     return ACTION_FORWARD;
 }
@@ -368,7 +370,8 @@ static enum action reply_key(struct session *session, struct pending *head, stru
 {
     (void)head;
     struct span key = body_of(message);
-    if (session->state != STATE_LOGIN || key.len <= 4 || key.len > 4 + STARTUP_MAX_CANCEL_KEY || session->cancel_key.len)
+    if (session->state != STATE_LOGIN || key.len <= 4 || key.len > 4 + STARTUP_MAX_CANCEL_KEY ||
+        session->cancel_key.len)
         return session_violation(session, SIDE_BACKEND, "an unexpected or malformed BackendKeyData");
     buf_put_span(&session->cancel_key, key);
     if (session->cancel_key.failed)
@@ -381,25 +384,17 @@ static enum action reply_key(struct session *session, struct pending *head, stru
 
 static const struct rule {
     reply_fn *reply;
-    size_t max;     /* length up to which it is needed whole */
-    bool anywhere;  /* needs no head */
+    size_t max;    /* length up to which it is needed whole */
+    bool anywhere; /* needs no head */
 } rules[256] = {
-    ['1'] = {reply_parse, MAX_SMALL, false},
-    ['2'] = {reply_bind, MAX_SMALL, false},
-    ['3'] = {reply_close, MAX_SMALL, false},
-    ['t'] = {reply_params, 1u << 20, false},
-    ['T'] = {reply_columns, 8u << 20, false},
-    ['n'] = {reply_no_data, MAX_SMALL, false},
-    ['D'] = {reply_row, MAX_ROW, false},
-    ['C'] = {reply_end, MAX_SMALL, false},
-    ['I'] = {reply_end, MAX_SMALL, false},
-    ['s'] = {reply_end, MAX_SMALL, false},
-    ['G'] = {reply_copy_in, MAX_SMALL, false},
-    ['W'] = {reply_copy_in, MAX_SMALL, false},
-    ['E'] = {reply_error, MAX_ERROR, false},
-    ['Z'] = {reply_ready, MAX_SMALL, false},
-    ['S'] = {reply_status, MAX_SMALL, true},
-    ['K'] = {reply_key, MAX_SMALL, false},
+    ['1'] = {reply_parse, MAX_SMALL, false},   ['2'] = {reply_bind, MAX_SMALL, false},
+    ['3'] = {reply_close, MAX_SMALL, false},   ['t'] = {reply_params, 1u << 20, false},
+    ['T'] = {reply_columns, 8u << 20, false},  ['n'] = {reply_no_data, MAX_SMALL, false},
+    ['D'] = {reply_row, MAX_ROW, false},       ['C'] = {reply_end, MAX_SMALL, false},
+    ['I'] = {reply_end, MAX_SMALL, false},     ['s'] = {reply_end, MAX_SMALL, false},
+    ['G'] = {reply_copy_in, MAX_SMALL, false}, ['W'] = {reply_copy_in, MAX_SMALL, false},
+    ['E'] = {reply_error, MAX_ERROR, false},   ['Z'] = {reply_ready, MAX_SMALL, false},
+    ['S'] = {reply_status, MAX_SMALL, true},   ['K'] = {reply_key, MAX_SMALL, false},
 };
 
 /* A row or description that nobody looks at passes by as it comes. */

@@ -1,7 +1,8 @@
-/* command.c - transaction control, SET, and commands that name statements or portals: what they do to the session's books.
+/* command.c - transaction control, SET, and commands that name statements or portals: what they do to the session's
+ * books.
  *
- * A command counts when it is forwarded and is undone when its group fails; the server's tag corrects what words cannot tell. It must not
- * know of pages beyond their names. */
+ * A command counts when it is forwarded and is undone when its group fails; the server's tag corrects what words cannot
+ * tell. It must not know of pages beyond their names. */
 #include "internal.h"
 
 #include <stdio.h>
@@ -13,27 +14,18 @@
 static struct variables *after(struct variables *state, const struct pgseek_command *command, bool *failed)
 {
     switch (command->kind) {
-    case PGSEEK_CMD_BEGIN:
-        return variables_begin(state, failed);
-    case PGSEEK_CMD_COMMIT:
-        return variables_commit(state, command->and_chain, failed);
-    case PGSEEK_CMD_PREPARE_TRANSACTION:
-        return variables_commit(state, false, failed);
-    case PGSEEK_CMD_ROLLBACK:
-        return variables_rollback(state, command->and_chain, failed);
-    case PGSEEK_CMD_SAVEPOINT:
-        return variables_savepoint(state, command->name, failed);
-    case PGSEEK_CMD_ROLLBACK_TO:
-        return variables_rollback_to(state, command->name, failed);
-    case PGSEEK_CMD_RELEASE:
-        return variables_release(state, command->name, failed);
+    case PGSEEK_CMD_BEGIN: return variables_begin(state, failed);
+    case PGSEEK_CMD_COMMIT: return variables_commit(state, command->and_chain, failed);
+    case PGSEEK_CMD_PREPARE_TRANSACTION: return variables_commit(state, false, failed);
+    case PGSEEK_CMD_ROLLBACK: return variables_rollback(state, command->and_chain, failed);
+    case PGSEEK_CMD_SAVEPOINT: return variables_savepoint(state, command->name, failed);
+    case PGSEEK_CMD_ROLLBACK_TO: return variables_rollback_to(state, command->name, failed);
+    case PGSEEK_CMD_RELEASE: return variables_release(state, command->name, failed);
     case PGSEEK_CMD_RESET_ALL:
-    case PGSEEK_CMD_DISCARD_ALL:
-        return variables_reset_all(state, failed);
+    case PGSEEK_CMD_DISCARD_ALL: return variables_reset_all(state, failed);
     case PGSEEK_CMD_OTHER: /* CALL and DO may end the transaction inside */
         return state ? variables_unfollowed(state, failed) : NULL;
-    default:
-        return state;
+    default: return state;
     }
 }
 
@@ -116,7 +108,8 @@ bool command_is_refused(struct session *session, const struct pgseek_command *co
         if (!would_ignore_cursor(session, (struct statement *)names_get(&session->statements, name)))
             return false;
         snprintf(error->message, sizeof error->message, "EXECUTE of a tagged statement cannot be paginated");
-        snprintf(error->detail, sizeof error->detail, "The statement \"%s\" was prepared by the protocol and carries a pgseek tag.", command->name);
+        snprintf(error->detail, sizeof error->detail,
+                 "The statement \"%s\" was prepared by the protocol and carries a pgseek tag.", command->name);
         snprintf(error->hint, sizeof error->hint, "Run it with Bind and Execute, as drivers do.");
         return true;
     }
@@ -150,7 +143,8 @@ static bool turn_into_rollback(struct session *session, struct follow *follow)
 
 static bool is_transaction_tag(const char *tag)
 {
-    static const char *const tags[] = {"BEGIN", "START TRANSACTION", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "PREPARE TRANSACTION"};
+    static const char *const tags[] = {"BEGIN",   "START TRANSACTION",  "COMMIT", "ROLLBACK", "SAVEPOINT",
+                                       "RELEASE", "PREPARE TRANSACTION"};
     for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
         if (strcmp(tag, tags[i]) == 0)
             return true;
@@ -184,7 +178,8 @@ enum action command_completed(struct session *session, struct pending *entry, co
         drop_named(session);
     else if (strcmp(tag, "DISCARD ALL") == 0)
         discard_all(session, &failed);
-    else if (entry->kind == PENDING_QUERY && (!follow || follow->command == PGSEEK_CMD_OTHER) && is_transaction_tag(tag)) {
+    else if (entry->kind == PENDING_QUERY && (!follow || follow->command == PGSEEK_CMD_OTHER) &&
+             is_transaction_tag(tag)) {
         session->variables = variables_unfollowed(session->variables, &failed);
         if (session->tagging)
             session->tagging->context_valid = false;

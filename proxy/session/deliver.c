@@ -1,6 +1,7 @@
 /* deliver.c - replies that go through a page on their way to the client: descriptions, rows, the end and the cursors.
  *
- * It fills the page in from what the server says and writes what the client is to see; it must not know which message comes next. */
+ * It fills the page in from what the server says and writes what the client is to see; it must not know which message
+ * comes next. */
 #include "internal.h"
 
 #include <inttypes.h>
@@ -81,5 +82,6 @@ enum action deliver_digests(struct session *session, struct page *page, struct s
         for (size_t b = 0; b < CURSOR_DIGEST; b++)
             part[b] = data[b];
     }
-    return rd_done(&rd) && columns == 3 ? ACTION_DONE : session_violation(session, SIDE_BACKEND, "the guard's row is malformed");
+    return rd_done(&rd) && columns == 3 ? ACTION_DONE
+                                        : session_violation(session, SIDE_BACKEND, "the guard's row is malformed");
 }

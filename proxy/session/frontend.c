@@ -1,13 +1,13 @@
 /* frontend.c - what each message of the client does to the conversation.
  *
- * One table says how much of a message is needed and who handles it; the handlers note the expected reply and what changes, and must not
- * write to a link. Texts of statements are text.c's, tagged Binds are paginate.c's. */
+ * One table says how much of a message is needed and who handles it; the handlers note the expected reply and what
+ * changes, and must not write to a link. Texts of statements are text.c's, tagged Binds are paginate.c's. */
 #include "internal.h"
 
 #include "text.h"
 
-#define MAX_NAMED 65536          /* bytes of a Describe, Close or Execute */
-#define MAX_NAMES 4096           /* the two names of a Bind that is looked up */
+#define MAX_NAMED 65536             /* bytes of a Describe, Close or Execute */
+#define MAX_NAMES 4096              /* the two names of a Bind that is looked up */
 #define MAX_TAGGED_BIND (64u << 20) /* a Bind of a statement that matters is kept whole up to this */
 
 typedef enum action handler_fn(struct session *session, struct span message);
@@ -97,7 +97,8 @@ static enum action stream_bind(struct session *session, size_t total, struct spa
     struct span statement;
     if (!entry)
         return session_nomem(session);
-    if (session->portals.count && wire_peek_bind(body, &portal, &statement) && !change_portal(session, entry, portal, NULL))
+    if (session->portals.count && wire_peek_bind(body, &portal, &statement) &&
+        !change_portal(session, entry, portal, NULL))
         return session_nomem(session);
     return ACTION_FORWARD;
 }
@@ -142,7 +143,10 @@ static enum action bind_message(struct session *session, struct span message)
         return setting_bind(session, statement, &bind, message);
     if (statement->kind == STATEMENT_COMMAND)
         return text_bind_command(session, statement, &bind);
-    return paginate(session, &(struct request){.statement = statement, .portal = bind.portal, .name = bind.statement, .bind = &bind, .message = message});
+    return paginate(
+        session,
+        &(struct request){
+            .statement = statement, .portal = bind.portal, .name = bind.statement, .bind = &bind, .message = message});
 }
 
 /* A statement whose rows will carry our columns says so when it is described, too. */
@@ -168,10 +172,12 @@ static enum action describe_message(struct session *session, struct span message
     struct wire_target target;
     bool read = wire_read_target(body_of(message), &target);
     bool is_statement = message.len > WIRE_HEADER && message.ptr[WIRE_HEADER] == 'S';
-    struct pending *entry = expect(session, is_statement ? PENDING_DESCRIBE_STATEMENT : PENDING_DESCRIBE_PORTAL, ROLE_CLIENT);
+    struct pending *entry =
+        expect(session, is_statement ? PENDING_DESCRIBE_STATEMENT : PENDING_DESCRIBE_PORTAL, ROLE_CLIENT);
     if (!entry)
         return session_nomem(session);
-    struct object *object = read ? names_get(is_statement ? &session->statements : &session->portals, target.name) : NULL;
+    struct object *object =
+        read ? names_get(is_statement ? &session->statements : &session->portals, target.name) : NULL;
     if (!object)
         return ACTION_FORWARD;
     if (is_statement)
@@ -198,7 +204,8 @@ static bool execute_portal(struct session *session, struct pending *entry, struc
     if (portal->kind == PORTAL_SHOW)
         follow->is_show = true;
     if (portal->kind == PORTAL_SET) {
-        struct variables *next = variables_set(variables_ref(session->variables), portal->option, portal->value, portal->local, &failed);
+        struct variables *next =
+            variables_set(variables_ref(session->variables), portal->option, portal->value, portal->local, &failed);
         return change_variables(session, entry, next) && !failed;
     }
     if (portal->kind != PORTAL_PAGE)

@@ -1,7 +1,7 @@
 /* inquiry.c - side queries on the client's own server connection while one of its messages waits.
  *
- * They go out behind what the client has sent, closed by a Flush inside its group or by a Sync of ours outside; the answers end in the
- * catalog. It must not know what the facts are for. */
+ * They go out behind what the client has sent, closed by a Flush inside its group or by a Sync of ours outside; the
+ * answers end in the catalog. It must not know what the facts are for. */
 #include "internal.h"
 
 void inquiry_reset(struct inquiry *inquiry)
@@ -26,7 +26,8 @@ bool pages_are_owed(const struct session *session)
 /* The replies of one catalog statement. */
 static bool expect_statement(struct session *session, enum pending_role role)
 {
-    static const enum pending_kind kinds[] = {PENDING_CLOSE, PENDING_PARSE, PENDING_BIND, PENDING_EXECUTE, PENDING_CLOSE, PENDING_CLOSE};
+    static const enum pending_kind kinds[] = {PENDING_CLOSE,   PENDING_PARSE, PENDING_BIND,
+                                              PENDING_EXECUTE, PENDING_CLOSE, PENDING_CLOSE};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (!expect(session, kinds[i], role))
             return false;
@@ -76,7 +77,8 @@ static bool ask_all(struct session *session, const struct statement *statement, 
     return true;
 }
 
-enum action inquiry_ask(struct session *session, struct pgseek_query *query, const struct statement *statement, struct span name, bool simple)
+enum action inquiry_ask(struct session *session, struct pgseek_query *query, const struct statement *statement,
+                        struct span name, bool simple)
 {
     struct inquiry *inquiry = &session->tagging->inquiry;
     bool ran = session->ran;
@@ -110,7 +112,8 @@ enum action inquiry_row(struct session *session, const struct pending *head, str
 enum action inquiry_described(struct session *session, uint8_t type, struct span body)
 {
     struct catalog *catalog = &session->tagging->inquiry.catalog;
-    bool read = type == 't' ? description_read_params(&catalog->description, body) : description_read_columns(&catalog->description, body);
+    bool read = type == 't' ? description_read_params(&catalog->description, body)
+                            : description_read_columns(&catalog->description, body);
     catalog->failed |= !read;
     return ACTION_DONE;
 }
@@ -119,12 +122,14 @@ void inquiry_ended(struct session *session)
 {
     struct inquiry *inquiry = &session->tagging->inquiry;
     if (inquiry->state == INQUIRY_RUNNING)
-        inquiry->state = inquiry->catalog.failed || !context_is_known(&inquiry->catalog.context) ? INQUIRY_FAILED : INQUIRY_ANSWERED;
+        inquiry->state =
+            inquiry->catalog.failed || !context_is_known(&inquiry->catalog.context) ? INQUIRY_FAILED : INQUIRY_ANSWERED;
     session->wake |= session->holding;
 }
 
-/* Outside a block the failure is ours alone: the ReadyForQuery of our Sync ends it. Inside, the transaction is lost, so the error is the
- * answer to the message that waits: in the client's group the server discards the rest of it by itself; with our Sync, we do. */
+/* Outside a block the failure is ours alone: the ReadyForQuery of our Sync ends it. Inside, the transaction is lost, so
+ * the error is the answer to the message that waits: in the client's group the server discards the rest of it by
+ * itself; with our Sync, we do. */
 enum action inquiry_failed(struct session *session)
 {
     struct inquiry *inquiry = &session->tagging->inquiry;

@@ -1,7 +1,7 @@
 /* intake.c - cuts each side's bytes into messages: whole ones where they are needed, in passing where not.
  *
- * Memory is used only for a message that is needed whole and has not arrived whole, and grows with what has arrived, never
- * with what a header claims. It must not know what a message means. */
+ * Memory is used only for a message that is needed whole and has not arrived whole, and grows with what has arrived,
+ * never with what a header claims. It must not know what a message means. */
 #include "internal.h"
 
 #include <string.h>
@@ -42,7 +42,8 @@ static enum action stream_backend(struct session *session, uint8_t type, size_t 
     return backend_stream(session, type, drop);
 }
 
-static const struct direction frontend = {SIDE_FRONTEND, SIDE_BACKEND, frontend_needs, stream_frontend, frontend_message};
+static const struct direction frontend = {SIDE_FRONTEND, SIDE_BACKEND, frontend_needs, stream_frontend,
+                                          frontend_message};
 static const struct direction backend = {SIDE_BACKEND, SIDE_FRONTEND, needs_backend, stream_backend, backend_message};
 
 /* ---- a statement too large to be looked at ---- */
@@ -73,8 +74,8 @@ static bool window_has_tag(struct span text)
     return false;
 }
 
-/* Looks through a part of a large statement, and over the seam to the part before. False when a tag is in it: a cursor must never
- * be ignored, and it is too late for anything but the end of the session. */
+/* Looks through a part of a large statement, and over the seam to the part before. False when a tag is in it: a cursor
+ * must never be ignored, and it is too late for anything but the end of the session. */
 static bool search_passes(struct intake *in, struct span part)
 {
     uint8_t seam[2 * sizeof in->search.tail];
@@ -147,8 +148,8 @@ static bool hand_over(struct session *session, const struct direction *way, stru
     return action != ACTION_FAIL && session->state != STATE_CLOSING;
 }
 
-/* A message starts at the front of `bytes`, header complete. Returns how many bytes must be there to go on, or 0 when it has been dealt
- * with (handled, streaming, or the session ended). */
+/* A message starts at the front of `bytes`, header complete. Returns how many bytes must be there to go on, or 0 when
+ * it has been dealt with (handled, streaming, or the session ended). */
 static size_t begin_message(struct session *session, const struct direction *way, struct span *bytes, bool *go_on)
 {
     struct intake *in = &session->in[way->from];
@@ -164,7 +165,8 @@ static size_t begin_message(struct session *session, const struct direction *way
         return need;
     if (need == 0) {
         bool drops = false;
-        enum action action = way->stream(session, bytes->ptr[0], total, span_of(bytes->ptr + WIRE_HEADER, have - WIRE_HEADER), &drops);
+        enum action action =
+            way->stream(session, bytes->ptr[0], total, span_of(bytes->ptr + WIRE_HEADER, have - WIRE_HEADER), &drops);
         if (action == ACTION_FAIL)
             return 0;
         start_stream(in, total, drops);
@@ -176,7 +178,8 @@ static size_t begin_message(struct session *session, const struct direction *way
     return 0;
 }
 
-/* Goes on with the message whose start is in `partial`, taking from `bytes` what it needs. False when the loop must stop. */
+/* Goes on with the message whose start is in `partial`, taking from `bytes` what it needs. False when the loop must
+ * stop. */
 static bool complete_partial(struct session *session, const struct direction *way, struct span *bytes)
 {
     struct intake *in = &session->in[way->from];
@@ -287,7 +290,8 @@ void intake_frontend(struct session *session, struct span bytes)
             return;
     if (bytes.len == 0 || session->state == STATE_CLOSING)
         return;
-    if (session->state == STATE_CONNECT || session->holding) { /* sent without waiting for an answer: kept until it can go */
+    if (session->state == STATE_CONNECT ||
+        session->holding) { /* sent without waiting for an answer: kept until it can go */
         hold(session, span_of(NULL, 0), bytes);
         session->holding = true;
         return;

@@ -51,8 +51,8 @@ struct statement {
 struct portal {
     struct object object;
     enum { PORTAL_PAGE, PORTAL_SHOW, PORTAL_SET, PORTAL_COMMAND } kind;
-    struct page *page; /* PAGE */
-    bool spends_cursor; /* PAGE: its cursor came from the variable */
+    struct page *page;             /* PAGE */
+    bool spends_cursor;            /* PAGE: its cursor came from the variable */
     struct pgseek_command command; /* COMMAND */
     enum pgseek_option option;     /* SET: option and value, NULL for RESET */
     char *value;
@@ -72,9 +72,9 @@ struct effect {
 };
 
 struct follow {
-    struct effect *effects; /* newest first */
-    struct portal *portal;  /* EXECUTE, DESCRIBE: the portal it runs on */
-    struct page *page;      /* what the replies go through */
+    struct effect *effects;           /* newest first */
+    struct portal *portal;            /* EXECUTE, DESCRIBE: the portal it runs on */
+    struct page *page;                /* what the replies go through */
     struct pgseek_error *refusal;     /* REFUSE */
     enum pgseek_command_kind command; /* EXECUTE, QUERY: what a CommandComplete is checked against */
     bool commit_chain;
@@ -94,8 +94,8 @@ enum inquiry_state {
 
 struct inquiry {
     enum inquiry_state state;
-    bool own_sync; /* closed with a Sync of ours: its ReadyForQuery is swallowed */
-    bool simple; /* a Query waits, not a Bind */
+    bool own_sync;              /* closed with a Sync of ours: its ReadyForQuery is swallowed */
+    bool simple;                /* a Query waits, not a Bind */
     struct pgseek_query *query; /* what the facts are for; owned */
     struct catalog catalog;
 };
@@ -113,7 +113,7 @@ struct retry {
 
 /* What only sessions that meet pgseek need. */
 struct tagging {
-    char reserved[32]; /* the name of our statements and portals on the server */
+    char reserved[32];      /* the name of our statements and portals on the server */
     struct context context; /* as the server said ... */
     bool context_valid;     /* ... and nothing since may have changed it */
     bool context_touched;   /* a setting was changed in this transaction: its end changes it back, maybe */
@@ -142,20 +142,20 @@ struct session {
     struct session_env *env;
     struct conf *conf;
     const struct conf_database *database;
-    enum state state;       /* session_move() only */
-    uint8_t status;         /* of the last ReadyForQuery: I, T or E */
-    bool unsynced;          /* extended messages were forwarded since the last Sync */
-    bool ran;               /* something was bound or run in this group */
-    bool skip_to_sync;      /* the server discards up to a Sync that the client has not sent yet */
-    bool drop_to_sync;      /* we discard up to it, since the server is not in that mode */
-    bool copy_in;           /* the server reads CopyData: Sync and Flush are not answered */
-    bool opaque;            /* a replication connection: framed, never looked at */
-    bool holding;           /* a message waits in `held` */
-    bool wake;              /* what it waits for may have come */
-    bool borrowed;          /* the bytes being read outlive the call */
+    enum state state;  /* session_move() only */
+    uint8_t status;    /* of the last ReadyForQuery: I, T or E */
+    bool unsynced;     /* extended messages were forwarded since the last Sync */
+    bool ran;          /* something was bound or run in this group */
+    bool skip_to_sync; /* the server discards up to a Sync that the client has not sent yet */
+    bool drop_to_sync; /* we discard up to it, since the server is not in that mode */
+    bool copy_in;      /* the server reads CopyData: Sync and Flush are not answered */
+    bool opaque;       /* a replication connection: framed, never looked at */
+    bool holding;      /* a message waits in `held` */
+    bool wake;         /* what it waits for may have come */
+    bool borrowed;     /* the bytes being read outlive the call */
     bool asked_ssl, asked_gss;
-    bool strings_standard;  /* ParameterStatus standard_conforming_strings */
-    bool doubtful;          /* the count of ReadyForQuery to come is not certain: nothing is rewritten */
+    bool strings_standard; /* ParameterStatus standard_conforming_strings */
+    bool doubtful;         /* the count of ReadyForQuery to come is not certain: nothing is rewritten */
     int host_index;
     uint64_t id;
     uint64_t group; /* counts Syncs and Queries forwarded */
@@ -165,7 +165,7 @@ struct session {
     struct variables *variables;
     struct buf held;
     struct buf cancel_key; /* as the server gave it */
-    struct buf startup; /* StartupMessage or CancelRequest to send once connected */
+    struct buf startup;    /* StartupMessage or CancelRequest to send once connected */
     struct tagging *tagging;
     char encoding[24]; /* ParameterStatus client_encoding */
     char peer[64];
@@ -216,8 +216,10 @@ void login_packet(struct session *session, struct span packet, bool more_behind)
 struct pending *expect(struct session *session, enum pending_kind kind, enum pending_role role); /* NULL: nomem */
 struct follow *follow_of(struct pending *entry); /* made at first use; NULL when out of memory */
 void follow_free(struct follow *follow);
-/* Changes a name or the variables on behalf of an entry. The reference of object/state passes. False when out of memory. */
-bool change_statement(struct session *session, struct pending *entry, struct span name, struct statement *statement) MUST_USE;
+/* Changes a name or the variables on behalf of an entry. The reference of object/state passes. False when out of
+ * memory. */
+bool change_statement(struct session *session, struct pending *entry, struct span name,
+                      struct statement *statement) MUST_USE;
 bool change_portal(struct session *session, struct pending *entry, struct span name, struct portal *portal) MUST_USE;
 bool change_variables(struct session *session, struct pending *entry, struct variables *next) MUST_USE;
 void undo(struct session *session, struct follow *follow);
@@ -231,21 +233,25 @@ struct portal *portal_new(void);
 
 /* ---- command.c: transaction control and names by the first word ---- */
 /* Applies what a command does when it is forwarded. False when out of memory. */
-bool command_apply(struct session *session, struct pending *entry, const struct pgseek_command *command, bool simple) MUST_USE;
-/* Whether a command must not reach what the protocol made (EXECUTE of a tagged statement, FETCH from a page); *error says why. */
+bool command_apply(struct session *session, struct pending *entry, const struct pgseek_command *command,
+                   bool simple) MUST_USE;
+/* Whether a command must not reach what the protocol made (EXECUTE of a tagged statement, FETCH from a page); *error
+ * says why. */
 bool command_is_refused(struct session *session, const struct pgseek_command *command, struct pgseek_error *error);
 /* The server's tag tells more than the words did (COMMIT that was a ROLLBACK, DEALLOCATE ALL in a function). */
 enum action command_completed(struct session *session, struct pending *entry, const char *tag);
 
 /* ---- setting.c: statements about our variables ---- */
 enum action setting_query(struct session *session, const struct pgseek_variable *variable, struct span message);
-enum action setting_parse(struct session *session, struct pgseek_variable *variable, const struct wire_parse *parse, struct span message);
-enum action setting_bind(struct session *session, struct statement *statement, const struct wire_bind *bind, struct span message);
+enum action setting_parse(struct session *session, struct pgseek_variable *variable, const struct wire_parse *parse,
+                          struct span message);
+enum action setting_bind(struct session *session, struct statement *statement, const struct wire_bind *bind,
+                         struct span message);
 /* The value of a variable or result for SHOW; NULL when there is none. */
 const char *setting_value(struct session *session, const char *name);
 /* The options in force for a statement: its tag over the variables over the configuration. */
-bool setting_collect(struct session *session, const struct pgseek_settings *tag, struct pgseek_settings *out, bool *cursor_from_variable,
-                     struct pgseek_error *error) MUST_USE;
+bool setting_collect(struct session *session, const struct pgseek_settings *tag, struct pgseek_settings *out,
+                     bool *cursor_from_variable, struct pgseek_error *error) MUST_USE;
 /* A pgseek.x given at startup. */
 bool setting_startup(void *session, const char *name, const char *value);
 
@@ -254,8 +260,10 @@ bool setting_startup(void *session, const char *name, const char *value);
 enum action refuse(struct session *session, const struct pgseek_error *error, bool simple, struct span parse_name);
 
 /* ---- inquiry.c ---- */
-/* Asks for context, facts (query may be NULL) and the statement's description; the message in hand is then held. Takes the query. */
-enum action inquiry_ask(struct session *session, struct pgseek_query *query, const struct statement *statement, struct span name, bool simple);
+/* Asks for context, facts (query may be NULL) and the statement's description; the message in hand is then held. Takes
+ * the query. */
+enum action inquiry_ask(struct session *session, struct pgseek_query *query, const struct statement *statement,
+                        struct span name, bool simple);
 void inquiry_reset(struct inquiry *inquiry);
 enum action inquiry_row(struct session *session, const struct pending *head, struct span body);
 enum action inquiry_described(struct session *session, uint8_t type, struct span body);
@@ -269,9 +277,9 @@ bool pages_are_owed(const struct session *session);
 struct request {
     struct statement *statement;
     bool simple;
-    struct span portal, name; /* of the Bind */
+    struct span portal, name;     /* of the Bind */
     const struct wire_bind *bind; /* NULL when simple */
-    struct span message; /* the client's own */
+    struct span message;          /* the client's own */
 };
 enum action paginate(struct session *session, const struct request *request);
 
@@ -280,9 +288,11 @@ struct boundary { /* where the page starts, taken from a cursor */
     bool given;
     struct cursor cursor;
 };
-enum action send_page(struct session *session, const struct request *request, struct page *page, const struct pgseek_shape *shape,
-                      const struct boundary *boundary, const struct wire_param *params, bool spends_cursor);
-enum action send_original(struct session *session, const struct request *request, struct page *page, bool spends_cursor);
+enum action send_page(struct session *session, const struct request *request, struct page *page,
+                      const struct pgseek_shape *shape, const struct boundary *boundary,
+                      const struct wire_param *params, bool spends_cursor);
+enum action send_original(struct session *session, const struct request *request, struct page *page,
+                          bool spends_cursor);
 
 /* A value to bind: as the client sent it, or ours. */
 struct value {
@@ -291,8 +301,8 @@ struct value {
     const uint8_t *data;
 };
 /* Writes a Bind; result formats as given. */
-void put_bind(struct buf *out, struct span portal, const char *statement, const struct value *values, size_t nvalues, const uint8_t *results,
-              size_t nresults);
+void put_bind(struct buf *out, struct span portal, const char *statement, const struct value *values, size_t nvalues,
+              const uint8_t *results, size_t nresults);
 
 /* ---- deliver.c: replies that go through a page ---- */
 enum action deliver_row(struct session *session, struct page *page, struct span body);
@@ -303,12 +313,14 @@ enum action deliver_digests(struct session *session, struct page *page, struct s
 /* ---- retry.c ---- */
 /* The guard of a page failed with this SQLSTATE: 22012, 2201F, 2201E, 26000. */
 enum action guard_failed(struct session *session, struct page *page, struct span body);
-/* Another message of the client while a page's guard is unanswered: kept, or the end of the possibility to run it again. */
+/* Another message of the client while a page's guard is unanswered: kept, or the end of the possibility to run it
+ * again. */
 void retry_note(struct session *session, struct span message, bool may_repeat);
 void retry_passing(struct session *session, uint8_t type, bool may_repeat);
 void retry_start(struct session *session, const struct request *request, bool possible);
 void retry_over(struct session *session);
-/* A page's own Parse or Bind failed because its plan is stale: true when it will be run again, and the error is not for the client. */
+/* A page's own Parse or Bind failed because its plan is stale: true when it will be run again, and the error is not for
+ * the client. */
 bool retry_instead(struct session *session, struct page *page);
 /* The failed group's ReadyForQuery came: the kept messages are put in front of the held ones. */
 enum action retry_again(struct session *session);

@@ -64,7 +64,8 @@ static struct effect *effect_new(struct pending *entry, struct span name)
     return effect;
 }
 
-static bool change_name(struct names *names, struct pending *entry, struct span name, struct object *object, bool is_portal)
+static bool change_name(struct names *names, struct pending *entry, struct span name, struct object *object,
+                        bool is_portal)
 {
     if (!object && !names_get(names, name))
         return true;
@@ -107,7 +108,8 @@ bool change_variables(struct session *session, struct pending *entry, struct var
     return true;
 }
 
-/* Takes one change back. Memory cannot run out for a name that is or was there; if it does, the name passes untouched. */
+/* Takes one change back. Memory cannot run out for a name that is or was there; if it does, the name passes untouched.
+ */
 static void effect_undo(struct session *session, struct effect *effect)
 {
     struct span name = span_of(effect->name, effect->name_len);

@@ -1,7 +1,7 @@
 /* login.c - from the first packet to the connection: negotiation requests, cancel requests, startup parameters.
  *
- * It decides where a session goes and takes our variables out of its parameters; it must not know what the server will answer.
- * Authentication itself is relayed like everything else. */
+ * It decides where a session goes and takes our variables out of its parameters; it must not know what the server will
+ * answer. Authentication itself is relayed like everything else. */
 #include "internal.h"
 
 #include <stdio.h>
@@ -11,12 +11,13 @@ static void copy_name(char *to, size_t size, struct span from)
     snprintf(to, size, "%.*s", (int)(from.len < size ? from.len : size - 1), from.ptr ? (const char *)from.ptr : "");
 }
 
-/* SSLRequest and GSSENCRequest are answered N, once each; the client goes on in clear text. Bytes behind them in the same read were
- * sent before the answer: an attack on whoever would take them for encrypted ones. */
+/* SSLRequest and GSSENCRequest are answered N, once each; the client goes on in clear text. Bytes behind them in the
+ * same read were sent before the answer: an attack on whoever would take them for encrypted ones. */
 static void decline(struct session *session, bool *asked, bool more_behind)
 {
     if (*asked || more_behind) {
-        session_violation(session, SIDE_FRONTEND, *asked ? "encryption requested twice" : "bytes behind an encryption request");
+        session_violation(session, SIDE_FRONTEND,
+                          *asked ? "encryption requested twice" : "bytes behind an encryption request");
         return;
     }
     *asked = true;
@@ -34,7 +35,8 @@ static void connect_to(struct session *session, const struct conf_database *data
         session_move(session, STATE_CONNECT);
 }
 
-/* The key was made by the server and relayed, so the request goes to that server as it is; an unknown one goes nowhere. */
+/* The key was made by the server and relayed, so the request goes to that server as it is; an unknown one goes nowhere.
+ */
 static void cancel(struct session *session, struct span packet, struct span key)
 {
     char name[64];
@@ -63,21 +65,23 @@ static void open_session(struct session *session, const struct startup *startup)
     session->opaque = replication.len > 0;
     const struct conf_database *database = conf_find_database(session->conf, session->dbname);
     if (!database) {
-        session_fatal(session, "3D000", "no such database in the proxy's configuration", "Add it, or a line for *, to [databases].");
+        session_fatal(session, "3D000", "no such database in the proxy's configuration",
+                      "Add it, or a line for *, to [databases].");
         return;
     }
     const char *other_database = database->dbname;
     if (!other_database && database->user && dbname.len == 0)
         other_database = session->dbname; /* the server would take the other user's name */
     bool changed;
-    if (!startup_rewrite(startup, "pgseek.", other_database, database->user, setting_startup, session, &session->startup, &changed)) {
+    if (!startup_rewrite(startup, "pgseek.", other_database, database->user, setting_startup, session,
+                         &session->startup, &changed)) {
         if (session->state != STATE_CLOSING)
             session_nomem(session);
         return;
     }
     if (session->conf->log_connections)
-        log_at(LOG_INFO, "C-%llu: %s/%s@%s login attempt: db=%s user=%s tls=no", (unsigned long long)session->id, session->dbname,
-               session->user, session->peer, session->dbname, session->user);
+        log_at(LOG_INFO, "C-%llu: %s/%s@%s login attempt: db=%s user=%s tls=no", (unsigned long long)session->id,
+               session->dbname, session->user, session->peer, session->dbname, session->user);
     connect_to(session, database, -1);
 }
 
@@ -86,23 +90,14 @@ void login_packet(struct session *session, struct span packet, bool more_behind)
     struct startup startup;
     startup_read(packet, &startup);
     switch (startup.kind) {
-    case STARTUP_SSL:
-        decline(session, &session->asked_ssl, more_behind);
-        return;
-    case STARTUP_GSSENC:
-        decline(session, &session->asked_gss, more_behind);
-        return;
-    case STARTUP_CANCEL:
-        cancel(session, packet, startup.cancel);
-        return;
-    case STARTUP_SESSION:
-        open_session(session, &startup);
-        return;
+    case STARTUP_SSL: decline(session, &session->asked_ssl, more_behind); return;
+    case STARTUP_GSSENC: decline(session, &session->asked_gss, more_behind); return;
+    case STARTUP_CANCEL: cancel(session, packet, startup.cancel); return;
+    case STARTUP_SESSION: open_session(session, &startup); return;
     case STARTUP_UNSUPPORTED:
-        session_fatal(session, "0A000", "unsupported frontend protocol: the proxy supports 3.0 and later minor versions", NULL);
+        session_fatal(session, "0A000",
+                      "unsupported frontend protocol: the proxy supports 3.0 and later minor versions", NULL);
         return;
-    case STARTUP_MALFORMED:
-        session_violation(session, SIDE_FRONTEND, "invalid startup packet");
-        return;
+    case STARTUP_MALFORMED: session_violation(session, SIDE_FRONTEND, "invalid startup packet"); return;
     }
 }

@@ -13,8 +13,8 @@ struct object {
     void (*free)(struct object *object);
 };
 
-struct object *object_ref(struct object *object);  /* NULL-safe */
-void object_unref(struct object *object);          /* NULL-safe */
+struct object *object_ref(struct object *object); /* NULL-safe */
+void object_unref(struct object *object);         /* NULL-safe */
 
 struct name_entry;
 struct names {

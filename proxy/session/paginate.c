@@ -1,7 +1,7 @@
 /* paginate.c - a tagged Bind or Query: which verdict it gets, and what the page starts from.
  *
- * The handler is run again from its beginning each time something it waited for has come, so it asks only for what is missing. It
- * must not know how the page's messages look. */
+ * The handler is run again from its beginning each time something it waited for has come, so it asks only for what is
+ * missing. It must not know how the page's messages look. */
 #include "internal.h"
 
 #include <stdio.h>
@@ -34,7 +34,8 @@ static enum step pass(struct decision *d, enum pgseek_reason reason)
     return STEP_PASS;
 }
 
-static enum step reject(struct decision *d, enum pgseek_code code, const char *message, const char *detail, const char *hint)
+static enum step reject(struct decision *d, enum pgseek_code code, const char *message, const char *detail,
+                        const char *hint)
 {
     d->error = (struct pgseek_error){.code = code};
     snprintf(d->error.message, sizeof d->error.message, "%s", message);
@@ -72,7 +73,8 @@ static enum step step_token(struct decision *d)
     if (settings->cursor_kind != PGSEEK_CURSOR_PARAM)
         return STEP_ON;
     if (request->simple)
-        return reject(d, PGSEEK_PS000, "cursor=$n has no value in a simple query", "Parameters are bound in the extended protocol only.",
+        return reject(d, PGSEEK_PS000, "cursor=$n has no value in a simple query",
+                      "Parameters are bound in the extended protocol only.",
                       "Write the cursor into the tag, or set pgseek.cursor.");
     size_t n = (size_t)settings->cursor_param;
     if (n > d->nparams)
@@ -103,7 +105,8 @@ static enum step step_params(struct decision *d)
 
 static enum step step_settings(struct decision *d)
 {
-    if (!setting_collect(d->session, &d->request->statement->tag.settings, &d->settings, &d->cursor_from_variable, &d->error))
+    if (!setting_collect(d->session, &d->request->statement->tag.settings, &d->settings, &d->cursor_from_variable,
+                         &d->error))
         return STEP_REFUSE;
     enum step step = step_params(d);
     return step == STEP_ON ? step_token(d) : step;
@@ -116,9 +119,11 @@ static enum step step_mode(struct decision *d)
     if (d->settings.mode != PGSEEK_MODE_REWRITE)
         return pass(d, PGSEEK_REASON_OBSERVE);
     if (d->request->statement->tag.several)
-        return reject(d, PGSEEK_PS000, "a page must be sent alone", "The text holds several statements.", "Send the tagged statement alone.");
+        return reject(d, PGSEEK_PS000, "a page must be sent alone", "The text holds several statements.",
+                      "Send the tagged statement alone.");
     if (d->settings.total != PGSEEK_TOTAL_NONE)
-        return reject(d, PGSEEK_PS000, "total is not available yet", "This version does not count rows.", "Leave total away.");
+        return reject(d, PGSEEK_PS000, "total is not available yet", "This version does not count rows.",
+                      "Leave total away.");
     if (d->session->doubtful || (d->request->simple && d->session->unsynced))
         return pass(d, PGSEEK_REASON_PIPELINED);
     return STEP_ON;
@@ -171,7 +176,8 @@ static bool make_key(struct decision *d)
 static struct planned *look_up(struct decision *d)
 {
     struct session *session = d->session;
-    struct planned *planned = make_key(d) ? plan_cache_find(session->env->plans, buf_span(&session->tagging->scratch)) : NULL;
+    struct planned *planned =
+        make_key(d) ? plan_cache_find(session->env->plans, buf_span(&session->tagging->scratch)) : NULL;
     if (!planned || planned->plan || session->env->now(session->env->clock) - planned->made_at <= REASON_TTL)
         return planned;
     plan_cache_drop(session->env->plans, planned);
@@ -206,8 +212,9 @@ static enum step take_answers(struct decision *d)
     inquiry->state = INQUIRY_IDLE;
     if (!query)
         return STEP_ON;
-    struct planned *planned = planned_new(query, inquiry->catalog.facts, &inquiry->catalog.description, &tagging->context, d->settings.key,
-                                          (const char *const *)session->conf->scope, session->conf->nscope);
+    struct planned *planned =
+        planned_new(query, inquiry->catalog.facts, &inquiry->catalog.description, &tagging->context, d->settings.key,
+                    (const char *const *)session->conf->scope, session->conf->nscope);
     catalog_fini(&inquiry->catalog);
     if (!planned)
         return STEP_NOMEM;
@@ -246,7 +253,9 @@ static enum step ask(struct decision *d)
     struct pgseek_query *query = probable ? NULL : read_query(d);
     if (!probable && !query)
         return d->reason == PGSEEK_REASON_NOMEM ? STEP_NOMEM : STEP_PASS;
-    return inquiry_ask(d->session, query, d->request->statement, d->request->name, d->request->simple) == ACTION_HOLD ? STEP_HOLD : STEP_DONE;
+    return inquiry_ask(d->session, query, d->request->statement, d->request->name, d->request->simple) == ACTION_HOLD
+               ? STEP_HOLD
+               : STEP_DONE;
 }
 
 static enum step step_plan(struct decision *d)
@@ -291,7 +300,9 @@ static enum step step_numbers(struct decision *d)
     if (d->nparams != description->nparams || !results_fit(d))
         return STEP_ORIGINAL;
     for (size_t i = 0; i < d->nparams; i++)
-        d->values[i] = (struct pgseek_value){.type_oid = description->param_oids[i], .format = d->params[i].format, .len = d->params[i].len,
+        d->values[i] = (struct pgseek_value){.type_oid = description->param_oids[i],
+                                             .format = d->params[i].format,
+                                             .len = d->params[i].len,
                                              .data = d->params[i].data};
     enum pgseek_eval limit = pgseek_query_number(d->planned->query, PGSEEK_LIMIT, d->values, d->nparams, &d->limit);
     enum pgseek_eval offset = pgseek_query_number(d->planned->query, PGSEEK_OFFSET, d->values, d->nparams, &d->offset);
@@ -310,12 +321,14 @@ static enum step step_numbers(struct decision *d)
 
 static enum step not_ours(struct decision *d, const char *detail)
 {
-    return reject(d, PGSEEK_PS004, "the cursor does not belong to this page", detail, "Start again from the first page, without a cursor.");
+    return reject(d, PGSEEK_PS004, "the cursor does not belong to this page", detail,
+                  "Start again from the first page, without a cursor.");
 }
 
 static bool digest_who(const struct planned *planned, uint8_t out[CURSOR_DIGEST])
 {
-    struct span chunks[] = {span_cstr(planned->context.value[PGSEEK_CTX_DATABASE]), span_cstr(planned->context.value[PGSEEK_CTX_USER])};
+    struct span chunks[] = {span_cstr(planned->context.value[PGSEEK_CTX_DATABASE]),
+                            span_cstr(planned->context.value[PGSEEK_CTX_USER])};
     return cursor_digest(chunks, 2, out);
 }
 
@@ -331,7 +344,8 @@ static enum step check_contract(struct decision *d)
     if (!cursor_part_equal(cursor->part[CURSOR_QUERY], planned->query_part))
         return not_ours(d, "It was made for another statement, or the same names mean other tables now.");
     if (!cursor_part_equal(cursor->part[CURSOR_SORT], planned->sort_part))
-        return not_ours(d, "The sort keys have changed: their types, NOT NULL, collation version, enum labels or client_encoding.");
+        return not_ours(
+            d, "The sort keys have changed: their types, NOT NULL, collation version, enum labels or client_encoding.");
     if (cursor->nvalues == 0)
         return STEP_ON;
     if (cursor->nvalues != pgseek_plan_key_count(planned->plan))
@@ -349,8 +363,8 @@ static enum step step_cursor(struct decision *d)
     struct session *session = d->session;
     if (d->token.len == 0)
         return STEP_ON;
-    if (!cursor_open(session->env->keyring, d->token, session->env->now(session->env->clock), session->conf->cursor_ttl, &d->boundary.cursor,
-                     &d->error))
+    if (!cursor_open(session->env->keyring, d->token, session->env->now(session->env->clock), session->conf->cursor_ttl,
+                     &d->boundary.cursor, &d->error))
         return STEP_REFUSE;
     d->boundary.given = true;
     return check_contract(d);
@@ -362,7 +376,8 @@ static enum step step_offset(struct decision *d)
     if (d->boundary.given || d->offset == 0)
         return STEP_ON;
     if (conf->offset_policy == CONF_OFFSET_REJECT)
-        return reject(d, PGSEEK_PS006, "OFFSET is refused by policy", "offset_policy is reject.", "Continue with the cursor of the page before.");
+        return reject(d, PGSEEK_PS006, "OFFSET is refused by policy", "offset_policy is reject.",
+                      "Continue with the cursor of the page before.");
     if (conf->max_offset > 0 && d->offset > conf->max_offset)
         return reject(d, PGSEEK_PS006, "OFFSET is deeper than max_offset allows", "The page has no cursor.",
                       "Continue with the cursor of the page before.");
@@ -427,7 +442,8 @@ static struct page *plan_page(struct decision *d, enum step *step)
     if (!page)
         return NULL;
     page->look_ahead = d->limit >= 0 && d->limit < INT64_MAX && !pgseek_plan_is_locking(d->planned->plan);
-    struct pgseek_shape_key key = {.seek = seek, .null_mask = null_mask(&d->boundary), .look_ahead = page->look_ahead, .keep_offset = by_offset};
+    struct pgseek_shape_key key = {
+        .seek = seek, .null_mask = null_mask(&d->boundary), .look_ahead = page->look_ahead, .keep_offset = by_offset};
     page->shape = planned_shape(d->planned, &key, &d->reason);
     if (!page->shape) {
         *step = d->reason == PGSEEK_REASON_NOMEM ? STEP_NOMEM : STEP_PASS;
@@ -482,7 +498,8 @@ static enum action pass_or_refuse(struct decision *d)
     if (d->token.len == 0 && d->settings.cursor_kind != PGSEEK_CURSOR_TEXT && !d->settings.strict)
         return carry_out_pass(d);
     d->error = (struct pgseek_error){.code = PGSEEK_PS005};
-    snprintf(d->error.message, sizeof d->error.message, "this statement cannot be paginated: %s", pgseek_reason_name(d->reason));
+    snprintf(d->error.message, sizeof d->error.message, "this statement cannot be paginated: %s",
+             pgseek_reason_name(d->reason));
     snprintf(d->error.detail, sizeof d->error.detail, "%s", pgseek_reason_why(d->reason));
     snprintf(d->error.hint, sizeof d->error.hint, "%s", pgseek_reason_hint(d->reason));
     return carry_out_refusal(d);
@@ -494,7 +511,8 @@ static enum action carry_out_page(struct decision *d)
     struct page *page = plan_page(d, &step);
     if (!page)
         return step == STEP_PASS ? pass_or_refuse(d) : session_nomem(d->session);
-    enum action action = send_page(d->session, d->request, page, page->shape, &d->boundary, d->params, d->cursor_from_variable);
+    enum action action =
+        send_page(d->session, d->request, page, page->shape, &d->boundary, d->params, d->cursor_from_variable);
     page_unref(page);
     return action;
 }
@@ -514,20 +532,13 @@ static enum step decide(struct decision *d)
 static enum action carry_out(struct decision *d, enum step step)
 {
     switch (step) {
-    case STEP_ON:
-        return carry_out_page(d);
-    case STEP_PASS:
-        return pass_or_refuse(d);
-    case STEP_ORIGINAL:
-        return send_original(d->session, d->request, NULL, false);
-    case STEP_REFUSE:
-        return carry_out_refusal(d);
-    case STEP_HOLD:
-        return ACTION_HOLD;
-    case STEP_DONE:
-        return d->session->state == STATE_CLOSING ? ACTION_FAIL : ACTION_DONE;
-    case STEP_NOMEM:
-        return session_nomem(d->session);
+    case STEP_ON: return carry_out_page(d);
+    case STEP_PASS: return pass_or_refuse(d);
+    case STEP_ORIGINAL: return send_original(d->session, d->request, NULL, false);
+    case STEP_REFUSE: return carry_out_refusal(d);
+    case STEP_HOLD: return ACTION_HOLD;
+    case STEP_DONE: return d->session->state == STATE_CLOSING ? ACTION_FAIL : ACTION_DONE;
+    case STEP_NOMEM: return session_nomem(d->session);
     }
     return session_nomem(d->session);
 }

@@ -1,7 +1,8 @@
 /* refuse.c - errors of class PS, in the place where the client's message stood.
  *
- * The server itself fails the group: a Parse that it cannot accept goes out instead of the refused message, and its ErrorResponse is
- * replaced by ours on the way back. So the transaction ends up as after any error, and Sync is answered by the one who counts. */
+ * The server itself fails the group: a Parse that it cannot accept goes out instead of the refused message, and its
+ * ErrorResponse is replaced by ours on the way back. So the transaction ends up as after any error, and Sync is
+ * answered by the one who counts. */
 #include "internal.h"
 
 #include <stdio.h>
@@ -11,18 +12,23 @@
 
 static void put_error(struct buf *out, const struct pgseek_error *error)
 {
-    wire_put_error(out, 'E', &(struct wire_error){.severity = "ERROR", .sqlstate = pgseek_code_sqlstate(error->code), .message = error->message,
-                                                  .detail = error->detail, .hint = error->hint});
+    wire_put_error(out, 'E',
+                   &(struct wire_error){.severity = "ERROR",
+                                        .sqlstate = pgseek_code_sqlstate(error->code),
+                                        .message = error->message,
+                                        .detail = error->detail,
+                                        .hint = error->hint});
 }
 
 static void count(struct session *session, const struct pgseek_error *error)
 {
     stats_reject(session->env->stats, error->code);
-    log_at(LOG_INFO, "C-%llu: %s/%s@%s rejected: %s %s", (unsigned long long)session->id, session->dbname, session->user, session->peer,
-           pgseek_code_sqlstate(error->code), error->message);
+    log_at(LOG_INFO, "C-%llu: %s/%s@%s rejected: %s %s", (unsigned long long)session->id, session->dbname,
+           session->user, session->peer, pgseek_code_sqlstate(error->code), error->message);
 }
 
-/* `SELECT "pgseek PS002: ..."`: fails in analysis, behind the check for a failed transaction, and says why in the server's log. */
+/* `SELECT "pgseek PS002: ..."`: fails in analysis, behind the check for a failed transaction, and says why in the
+ * server's log. */
 static void put_failing_parse(struct buf *out, const char *name, const struct pgseek_error *error)
 {
     char identifier[IDENTIFIER_MAX + 1];

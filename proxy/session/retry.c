@@ -1,4 +1,5 @@
-/* retry.c - a page whose guard failed: run again with fresh facts where nothing is lost by it, else an error that says what changed.
+/* retry.c - a page whose guard failed: run again with fresh facts where nothing is lost by it, else an error that says
+ * what changed.
  *
  * It keeps the client's messages from the page on until the guard has spoken. It must not know what the facts are. */
 #include "internal.h"
@@ -119,11 +120,16 @@ static const struct {
     const char *message, *detail, *hint;
 } failures[] = {
     {"22012", PGSEEK_PS005, true, "the page's plan does not hold any more",
-     "The table, one of its indexes or constraints, the search_path or the role has changed since the page was planned.", "Run it again."},
-    {"26000", PGSEEK_PS005, true, "the page's plan does not hold any more", "The server's prepared statements are gone.", "Run it again."},
-    {"2201F", PGSEEK_PS004, false, "the cursor does not belong to this page", "The value of a parameter is not the one that it was made with.",
+     "The table, one of its indexes or constraints, the search_path or the role has changed since the page was "
+     "planned.",
+     "Run it again."},
+    {"26000", PGSEEK_PS005, true, "the page's plan does not hold any more",
+     "The server's prepared statements are gone.", "Run it again."},
+    {"2201F", PGSEEK_PS004, false, "the cursor does not belong to this page",
+     "The value of a parameter is not the one that it was made with.",
      "Start again from the first page, without a cursor."},
-    {"2201E", PGSEEK_PS004, false, "the cursor does not belong to this page", "A setting of the scope has another value than when it was made.",
+    {"2201E", PGSEEK_PS004, false, "the cursor does not belong to this page",
+     "A setting of the scope has another value than when it was made.",
      "Start again from the first page, without a cursor."},
 };
 
@@ -139,11 +145,14 @@ static enum action tell(struct session *session, struct page *page, size_t failu
 {
     enum pgseek_code code = failures[failure].code;
     stats_reject(session->env->stats, code);
-    log_at(LOG_INFO, "C-%llu: %s/%s@%s rejected: %s %s", (unsigned long long)session->id, session->dbname, session->user, session->peer,
-           pgseek_code_sqlstate(code), failures[failure].detail);
+    log_at(LOG_INFO, "C-%llu: %s/%s@%s rejected: %s %s", (unsigned long long)session->id, session->dbname,
+           session->user, session->peer, pgseek_code_sqlstate(code), failures[failure].detail);
     wire_put_error(to_frontend(session), 'E',
-                   &(struct wire_error){.severity = "ERROR", .sqlstate = pgseek_code_sqlstate(code), .message = failures[failure].message,
-                                        .detail = failures[failure].detail, .hint = failures[failure].hint});
+                   &(struct wire_error){.severity = "ERROR",
+                                        .sqlstate = pgseek_code_sqlstate(code),
+                                        .message = failures[failure].message,
+                                        .detail = failures[failure].detail,
+                                        .hint = failures[failure].hint});
     sent_frontend(session);
     page_ref(page);
     fail_group(session);

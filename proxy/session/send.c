@@ -1,7 +1,8 @@
 /* send.c - the messages that fetch a page, or the original one where the page is passed.
  *
- * The page's text lives on the server for the length of the Bind only; the guard runs behind that Bind and before any Execute, so that the
- * server itself checks what the plan assumed, under the locks that the Bind took. It must not decide anything. */
+ * The page's text lives on the server for the length of the Bind only; the guard runs behind that Bind and before any
+ * Execute, so that the server itself checks what the plan assumed, under the locks that the Bind took. It must not
+ * decide anything. */
 #include "internal.h"
 
 #include <string.h>
@@ -11,8 +12,8 @@
 
 /* ---- Bind ---- */
 
-void put_bind(struct buf *out, struct span portal, const char *statement, const struct value *values, size_t nvalues, const uint8_t *results,
-              size_t nresults)
+void put_bind(struct buf *out, struct span portal, const char *statement, const struct value *values, size_t nvalues,
+              const uint8_t *results, size_t nresults)
 {
     size_t at = wire_open(out, 'B');
     buf_put_span(out, portal);
@@ -71,14 +72,10 @@ static struct value slot_value(const struct sending *s, size_t i)
     const struct pgseek_slot *slot = &s->shape->slots[i];
     const struct cursor_value *key = &s->boundary->cursor.value[slot->index];
     switch (slot->kind) {
-    case PGSEEK_SLOT_CLIENT:
-        return client_value(s, i);
-    case PGSEEK_SLOT_KEY:
-        return (struct value){.format = 1, .len = key->len, .data = key->data};
-    case PGSEEK_SLOT_FETCH:
-        return (struct value){.format = 1, .len = s->page->limit < 0 ? -1 : 8, .data = s->fetch};
-    case PGSEEK_SLOT_LIMIT:
-        return (struct value){.format = 1, .len = s->page->limit < 0 ? -1 : 8, .data = s->limit};
+    case PGSEEK_SLOT_CLIENT: return client_value(s, i);
+    case PGSEEK_SLOT_KEY: return (struct value){.format = 1, .len = key->len, .data = key->data};
+    case PGSEEK_SLOT_FETCH: return (struct value){.format = 1, .len = s->page->limit < 0 ? -1 : 8, .data = s->fetch};
+    case PGSEEK_SLOT_LIMIT: return (struct value){.format = 1, .len = s->page->limit < 0 ? -1 : 8, .data = s->limit};
     }
     return (struct value){.len = -1};
 }
@@ -104,8 +101,8 @@ static bool put_page_bind(const struct sending *s, const char *statement)
     for (size_t i = 0; ok && i < n; i++)
         values[i] = slot_value(s, i);
     if (ok)
-        put_bind(to_backend(s->session), s->request->portal.ptr ? s->request->portal : span_cstr(""), statement, values, n, results.ptr,
-                 results.len / 2);
+        put_bind(to_backend(s->session), s->request->portal.ptr ? s->request->portal : span_cstr(""), statement, values,
+                 n, results.ptr, results.len / 2);
     buf_fini(&results);
     mem_free(values);
     return ok;
@@ -149,8 +146,9 @@ static bool put_guard_messages(const struct sending *s, uint32_t *oids, struct v
     const struct planned *planned = s->page->planned;
     const char *name = s->session->tagging->reserved;
     struct buf *out = to_backend(s->session);
-    static const enum pgseek_context contexts[] = {
-        [PGSEEK_GUARD_SEARCH_PATH] = PGSEEK_CTX_SEARCH_PATH, [PGSEEK_GUARD_USER] = PGSEEK_CTX_USER, [PGSEEK_GUARD_ENCODING] = PGSEEK_CTX_ENCODING};
+    static const enum pgseek_context contexts[] = {[PGSEEK_GUARD_SEARCH_PATH] = PGSEEK_CTX_SEARCH_PATH,
+                                                   [PGSEEK_GUARD_USER] = PGSEEK_CTX_USER,
+                                                   [PGSEEK_GUARD_ENCODING] = PGSEEK_CTX_ENCODING};
     for (size_t i = 0; i < nclient; i++) {
         oids[i] = planned->description.param_oids[i];
         values[i] = client_value(s, i);
@@ -173,7 +171,8 @@ static bool put_guard_messages(const struct sending *s, uint32_t *oids, struct v
 
 static bool put_guard(const struct sending *s)
 {
-    static const enum pending_kind kinds[] = {PENDING_PARSE, PENDING_BIND, PENDING_EXECUTE, PENDING_CLOSE, PENDING_CLOSE};
+    static const enum pending_kind kinds[] = {PENDING_PARSE, PENDING_BIND, PENDING_EXECUTE, PENDING_CLOSE,
+                                              PENDING_CLOSE};
     size_t nclient = s->page->planned->description.nparams;
     uint32_t *oids = mem_alloc((nclient + PGSEEK_GUARD_PARAMS) * sizeof *oids);
     struct value *values = mem_alloc((nclient + PGSEEK_GUARD_PARAMS) * sizeof *values);
@@ -187,8 +186,8 @@ static bool put_guard(const struct sending *s)
 
 /* ---- a page in the extended protocol ---- */
 
-/* A statement that was prepared before this group is described once more: the server then says what it would say to the original's own
- * Bind if the table has changed under it. */
+/* A statement that was prepared before this group is described once more: the server then says what it would say to the
+ * original's own Bind if the table has changed under it. */
 static bool put_revalidation(const struct sending *s)
 {
     if (s->request->name.len == 0 && s->request->statement->group == s->session->group)
@@ -216,8 +215,8 @@ static bool put_extended(const struct sending *s, bool spends_cursor)
         return false;
     bool ok = put_revalidation(s);
     wire_put_target(to_backend(s->session), 'C', 'S', span_cstr(name));
-    ok = ok && expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) && put_page_parse(s, name) && expect_for_page(s, PENDING_PARSE, ROLE_SHAPE) &&
-         put_page_bind(s, name);
+    ok = ok && expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) && put_page_parse(s, name) &&
+         expect_for_page(s, PENDING_PARSE, ROLE_SHAPE) && put_page_bind(s, name);
     struct pending *entry = ok ? expect_for_page(s, PENDING_BIND, ROLE_PAGE) : NULL;
     if (!entry) {
         object_unref(&portal->object);
@@ -253,23 +252,27 @@ static bool put_simple(const struct sending *s, bool spends_cursor)
         return false;
     bool failed = false;
     if (spends_cursor &&
-        !change_variables(s->session, execute, variables_spend_cursor(variables_ref(s->session->variables), false, &failed)))
+        !change_variables(s->session, execute,
+                          variables_spend_cursor(variables_ref(s->session->variables), false, &failed)))
         return false;
-    return !failed && expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) && expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) &&
-           expect(s->session, PENDING_SYNC, ROLE_CLIENT) &&
+    return !failed && expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) &&
+           expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) && expect(s->session, PENDING_SYNC, ROLE_CLIENT) &&
            names_put(&s->session->statements, span_cstr(""), NULL, NULL);
 }
 
 /* Whether the page can be run again if its guard fails: no block is open, and nothing in this group would be lost. */
 static bool is_repeatable(const struct session *session)
 {
-    return session->status == 'I' && !variables_in_block(session->variables) && !session->ran && !session->tagging->retry.again;
+    return session->status == 'I' && !variables_in_block(session->variables) && !session->ran &&
+           !session->tagging->retry.again;
 }
 
-enum action send_page(struct session *session, const struct request *request, struct page *page, const struct pgseek_shape *shape,
-                      const struct boundary *boundary, const struct wire_param *params, bool spends_cursor)
+enum action send_page(struct session *session, const struct request *request, struct page *page,
+                      const struct pgseek_shape *shape, const struct boundary *boundary,
+                      const struct wire_param *params, bool spends_cursor)
 {
-    struct sending s = {.session = session, .request = request, .page = page, .shape = shape, .boundary = boundary, .params = params};
+    struct sending s = {
+        .session = session, .request = request, .page = page, .shape = shape, .boundary = boundary, .params = params};
     set_i64(s.limit, page->limit);
     set_i64(s.fetch, page->limit + (page->look_ahead ? 1 : 0));
     retry_start(session, request, is_repeatable(session));
@@ -291,8 +294,8 @@ static bool put_trimmed_bind(struct session *session, const struct request *requ
     if (ok && wire_bind_params(bind, params)) {
         for (size_t i = 0; i < bind->nparams; i++)
             values[i] = (struct value){.format = params[i].format, .len = params[i].len, .data = params[i].data};
-        put_bind(to_backend(session), bind->portal, (const char *)bind->statement.ptr, values, bind->nparams, bind->results,
-                 (size_t)bind->nresults - 2);
+        put_bind(to_backend(session), bind->portal, (const char *)bind->statement.ptr, values, bind->nparams,
+                 bind->results, (size_t)bind->nresults - 2);
     } else if (ok) {
         forward(session, SIDE_BACKEND, request->message);
     }
@@ -327,7 +330,9 @@ enum action send_original(struct session *session, const struct request *request
     (void)spends_cursor;
     enum action action;
     if (request->simple) {
-        struct pending *entry = names_put(&session->statements, span_cstr(""), NULL, NULL) ? expect(session, PENDING_QUERY, ROLE_CLIENT) : NULL;
+        struct pending *entry = names_put(&session->statements, span_cstr(""), NULL, NULL)
+                                    ? expect(session, PENDING_QUERY, ROLE_CLIENT)
+                                    : NULL;
         struct follow *follow = entry ? follow_of(entry) : NULL;
         if (!follow)
             return session_nomem(session);

@@ -24,10 +24,12 @@ static const struct {
 void session_move(struct session *session, enum state to)
 {
     if (!(states[session->state].successors & 1u << to)) {
-        log_at(LOG_ERROR, "C-%llu: BUG: %s -> %s", (unsigned long long)session->id, states[session->state].name, states[to].name);
+        log_at(LOG_ERROR, "C-%llu: BUG: %s -> %s", (unsigned long long)session->id, states[session->state].name,
+               states[to].name);
         to = STATE_CLOSING;
     }
-    log_at(LOG_DEBUG, "C-%llu: %s -> %s", (unsigned long long)session->id, states[session->state].name, states[to].name);
+    log_at(LOG_DEBUG, "C-%llu: %s -> %s", (unsigned long long)session->id, states[session->state].name,
+           states[to].name);
     session->state = to;
 }
 
@@ -134,8 +136,9 @@ void forward(struct session *session, enum side to, struct span bytes)
 
 static void log_closing(struct session *session, enum log_level level, const char *why)
 {
-    log_at(level, "C-%llu: %s/%s@%s closing because: %s", (unsigned long long)session->id, session->dbname[0] ? session->dbname : "(nodb)",
-           session->user[0] ? session->user : "(nouser)", session->peer, why);
+    log_at(level, "C-%llu: %s/%s@%s closing because: %s", (unsigned long long)session->id,
+           session->dbname[0] ? session->dbname : "(nodb)", session->user[0] ? session->user : "(nouser)",
+           session->peer, why);
 }
 
 static void count_end(struct session *session)
@@ -159,7 +162,8 @@ void session_fatal(struct session *session, const char *sqlstate, const char *me
 enum action session_violation(struct session *session, enum side side, const char *what)
 {
     char message[160];
-    snprintf(message, sizeof message, "protocol violation by the %s: %s", side == SIDE_FRONTEND ? "client" : "server", what);
+    snprintf(message, sizeof message, "protocol violation by the %s: %s", side == SIDE_FRONTEND ? "client" : "server",
+             what);
     stats_add(session->env->stats, STATS_PROTOCOL_ERRORS);
     session_fatal(session, "08P01", message, NULL);
     return ACTION_FAIL;
@@ -266,7 +270,8 @@ bool session_reads(const struct session *session, enum side side)
         return false;
     if (side == SIDE_BACKEND)
         return session->state != STATE_STARTUP && session->state != STATE_CONNECT;
-    return session->state != STATE_CONNECT && session->state != STATE_CANCEL && !session->holding && session->owed.count < PENDING_MAX;
+    return session->state != STATE_CONNECT && session->state != STATE_CANCEL && !session->holding &&
+           session->owed.count < PENDING_MAX;
 }
 
 bool session_is_up(const struct session *session)
@@ -276,6 +281,6 @@ bool session_is_up(const struct session *session)
 
 bool session_is_idle(const struct session *session)
 {
-    return session->state == STATE_STARTUP ||
-           (session->state == STATE_UP && session->status == 'I' && session->owed.count == 0 && !session->unsynced && !session->holding);
+    return session->state == STATE_STARTUP || (session->state == STATE_UP && session->status == 'I' &&
+                                               session->owed.count == 0 && !session->unsynced && !session->holding);
 }

@@ -21,13 +21,13 @@ enum side { SIDE_FRONTEND, SIDE_BACKEND };
 
 /* What a worker lends to all its sessions. */
 struct session_env {
-    const struct conf *conf;  /* the snapshot that new sessions take */
-    struct keyring *keyring;  /* seals and opens cursors; NULL until loaded */
-    struct plan_cache *plans; /* this worker's; never shared */
-    struct cancel_map *cancels; /* all workers'; may be NULL */
-    struct stats *stats;      /* this worker's counters; may be NULL */
-    struct sink to_frontend;  /* what the last call wants sent to the client ... */
-    struct sink to_backend;   /* ... and to the server */
+    const struct conf *conf;     /* the snapshot that new sessions take */
+    struct keyring *keyring;     /* seals and opens cursors; NULL until loaded */
+    struct plan_cache *plans;    /* this worker's; never shared */
+    struct cancel_map *cancels;  /* all workers'; may be NULL */
+    struct stats *stats;         /* this worker's counters; may be NULL */
+    struct sink to_frontend;     /* what the last call wants sent to the client ... */
+    struct sink to_backend;      /* ... and to the server */
     int64_t (*now)(void *clock); /* wall clock, in seconds since 1970 */
     void *clock;
 };
@@ -52,7 +52,8 @@ void session_free(struct session *session);
 /* Bytes that arrived from one side. The bytes need to live until the sinks were sent. */
 void session_feed(struct session *session, enum side from, struct span bytes);
 
-/* The server link is up, on hosts[host_index] of the target, or could not be made (`why` is for the client and the log). */
+/* The server link is up, on hosts[host_index] of the target, or could not be made (`why` is for the client and the
+ * log). */
 void session_connected(struct session *session, int host_index);
 void session_unreachable(struct session *session, const char *why);
 

@@ -1,7 +1,8 @@
 /* setting.c - statements about our variables: SET, RESET, SHOW, set_config and current_setting.
  *
- * Values never reach the server. Alone and in the simple protocol they are answered here; in the extended protocol a stand-in with the
- * same shape goes to the server, so that names, order, errors and row limits stay its business. It must not know what a value does. */
+ * Values never reach the server. Alone and in the simple protocol they are answered here; in the extended protocol a
+ * stand-in with the same shape goes to the server, so that names, order, errors and row limits stay its business. It
+ * must not know what a value does. */
 #include "internal.h"
 
 #include <stdio.h>
@@ -66,14 +67,15 @@ bool setting_startup(void *arg, const char *name, const char *value)
 
 /* ---- the options in force ---- */
 
-static bool add_variable(struct session *session, enum pgseek_option option, struct pgseek_settings *out, struct pgseek_error *error)
+static bool add_variable(struct session *session, enum pgseek_option option, struct pgseek_settings *out,
+                         struct pgseek_error *error)
 {
     const char *value = variables_get(session->variables, option);
     return !value || pgseek_settings_put(out, option, value, false, error);
 }
 
-bool setting_collect(struct session *session, const struct pgseek_settings *tag, struct pgseek_settings *out, bool *cursor_from_variable,
-                     struct pgseek_error *error)
+bool setting_collect(struct session *session, const struct pgseek_settings *tag, struct pgseek_settings *out,
+                     bool *cursor_from_variable, struct pgseek_error *error)
 {
     pgseek_settings_init(out);
     out->mode = session->conf->mode;
@@ -84,8 +86,10 @@ bool setting_collect(struct session *session, const struct pgseek_settings *tag,
         bool hidden = tag->given & 1u << option;
         if (!hidden && variables_uncertain(session->variables, option)) {
             *error = (struct pgseek_error){.code = PGSEEK_PS000};
-            snprintf(error->message, sizeof error->message, "the value of pgseek.%s is not certain any more", pgseek_option_name(option));
-            snprintf(error->detail, sizeof error->detail, "The transaction in which it was set did something that the proxy cannot follow.");
+            snprintf(error->message, sizeof error->message, "the value of pgseek.%s is not certain any more",
+                     pgseek_option_name(option));
+            snprintf(error->detail, sizeof error->detail,
+                     "The transaction in which it was set did something that the proxy cannot follow.");
             snprintf(error->hint, sizeof error->hint, "Set it again.");
             return false;
         }
@@ -137,8 +141,10 @@ static void answer_row(struct session *session, const char *column, const char *
 static void answer_set(struct session *session, const struct pgseek_variable *variable, bool local)
 {
     if (local && session->status == 'I')
-        wire_put_error(to_frontend(session), 'N', &(struct wire_error){.severity = "WARNING", .sqlstate = "25P01",
-                                                                       .message = "SET LOCAL can only be used in transaction blocks"});
+        wire_put_error(to_frontend(session), 'N',
+                       &(struct wire_error){.severity = "WARNING",
+                                            .sqlstate = "25P01",
+                                            .message = "SET LOCAL can only be used in transaction blocks"});
     wire_put_command(to_frontend(session), variable->verb == PGSEEK_VAR_RESET ? "RESET" : "SET");
 }
 
@@ -158,7 +164,8 @@ static enum action answer(struct session *session, const struct pgseek_variable 
         char column[80];
         snprintf(column, sizeof column, "pgseek.%s", name);
         bool is_show = variable->verb == PGSEEK_VAR_SHOW;
-        answer_row(session, is_show ? column : variable->output_name, setting_value(session, name), is_show ? "SHOW" : "SELECT 1");
+        answer_row(session, is_show ? column : variable->output_name, setting_value(session, name),
+                   is_show ? "SHOW" : "SELECT 1");
         return answered(session);
     }
     if (!check(name, value_of(variable), &option, &error))
@@ -184,7 +191,8 @@ static enum action ask_failed_block(struct session *session)
 enum action setting_query(struct session *session, const struct pgseek_variable *variable, struct span message)
 {
     (void)message;
-    struct pgseek_error error = {.code = PGSEEK_PS000, .message = "a pgseek variable cannot be used behind messages without a Sync",
+    struct pgseek_error error = {.code = PGSEEK_PS000,
+                                 .message = "a pgseek variable cannot be used behind messages without a Sync",
                                  .hint = "Send Sync first."};
     if (session->owed.readies > 0)
         return ACTION_HOLD;
@@ -205,7 +213,8 @@ static const char *const stand_ins[] = {
     [PGSEEK_VAR_RESET] = "RESET pgseek.active",
 };
 
-static void put_stand_in(struct session *session, const struct pgseek_variable *variable, const struct wire_parse *parse)
+static void put_stand_in(struct session *session, const struct pgseek_variable *variable,
+                         const struct wire_parse *parse)
 {
     static const uint32_t text_oid[] = {OID_TEXT};
     const char *name = (const char *)parse->name.ptr;
@@ -239,7 +248,8 @@ static bool keep_declared(struct statement *statement, const struct wire_parse *
     return statement->oids != NULL;
 }
 
-enum action setting_parse(struct session *session, struct pgseek_variable *variable, const struct wire_parse *parse, struct span message)
+enum action setting_parse(struct session *session, struct pgseek_variable *variable, const struct wire_parse *parse,
+                          struct span message)
 {
     (void)message;
     struct pgseek_error error;
@@ -288,7 +298,8 @@ static enum action bind_plain(struct session *session, const struct wire_bind *b
     return entry && change_portal(session, entry, bind->portal, NULL) ? ACTION_FORWARD : session_nomem(session);
 }
 
-static enum action bind_set(struct session *session, const struct pgseek_variable *variable, const struct wire_bind *bind)
+static enum action bind_set(struct session *session, const struct pgseek_variable *variable,
+                            const struct wire_bind *bind)
 {
     struct portal *portal = portal_new();
     const char *value = value_of(variable);
@@ -306,13 +317,15 @@ static enum action bind_set(struct session *session, const struct pgseek_variabl
 }
 
 /* The value goes in as the stand-in's one parameter. */
-static enum action bind_show(struct session *session, const struct pgseek_variable *variable, const struct wire_bind *bind)
+static enum action bind_show(struct session *session, const struct pgseek_variable *variable,
+                             const struct wire_bind *bind)
 {
     if (bind->nparams != 0)
         return bind_plain(session, bind); /* the server refuses it */
     const char *text = setting_value(session, variable->name.text);
     struct value value = {.format = 0, .len = (int32_t)strlen(text), .data = (const uint8_t *)text};
-    put_bind(to_backend(session), bind->portal, (const char *)bind->statement.ptr, &value, 1, bind->results, bind->nresults);
+    put_bind(to_backend(session), bind->portal, (const char *)bind->statement.ptr, &value, 1, bind->results,
+             bind->nresults);
     sent_backend(session);
     struct portal *portal = portal_new();
     if (portal)
@@ -343,7 +356,8 @@ struct call { /* set_config or current_setting with its arguments known */
 };
 
 /* Whether the name is one of ours; it is copied without its prefix. */
-static bool call_name(const struct pgseek_variable *variable, const struct wire_param *params, size_t nparams, struct call *call)
+static bool call_name(const struct pgseek_variable *variable, const struct wire_param *params, size_t nparams,
+                      struct call *call)
 {
     struct span name;
     if (!argument(&variable->name, params, nparams, &name) || !name.ptr)
@@ -362,15 +376,16 @@ static bool call_name(const struct pgseek_variable *variable, const struct wire_
 
 static bool span_is_true(struct span text)
 {
-    if (text.len == 1 && (text.ptr[0] == 1 || text.ptr[0] == 't' || text.ptr[0] == 'T' || text.ptr[0] == '1' || text.ptr[0] == 'y'))
+    if (text.len == 1 &&
+        (text.ptr[0] == 1 || text.ptr[0] == 't' || text.ptr[0] == 'T' || text.ptr[0] == '1' || text.ptr[0] == 'y'))
         return true;
     return (text.len == 4 && strncasecmp((const char *)text.ptr, "true", 4) == 0) ||
            (text.len == 2 && strncasecmp((const char *)text.ptr, "on", 2) == 0) ||
            (text.len == 3 && strncasecmp((const char *)text.ptr, "yes", 3) == 0);
 }
 
-static bool call_value(struct session *session, const struct pgseek_variable *variable, const struct wire_param *params, size_t nparams,
-                       struct call *call)
+static bool call_value(struct session *session, const struct pgseek_variable *variable, const struct wire_param *params,
+                       size_t nparams, struct call *call)
 {
     struct span value = span_cstr("");
     struct span local = span_of(NULL, 0);
@@ -398,8 +413,8 @@ static void call_types(const struct statement *statement, uint32_t *types)
 }
 
 /* `SELECT $k::text AS name` in the place of the call, under a statement that lives as long as this Bind. */
-static bool put_call(struct session *session, const struct statement *statement, const struct wire_bind *bind, const struct wire_param *params,
-                     const struct call *call)
+static bool put_call(struct session *session, const struct statement *statement, const struct wire_bind *bind,
+                     const struct wire_param *params, const struct call *call)
 {
     const struct pgseek_variable *variable = &statement->variable;
     size_t n = (size_t)variable->param_count + 1;
@@ -445,7 +460,8 @@ static struct portal *call_portal(const struct pgseek_variable *variable, enum p
     return portal;
 }
 
-static enum action bind_call(struct session *session, struct statement *statement, const struct wire_bind *bind, const struct wire_param *params)
+static enum action bind_call(struct session *session, struct statement *statement, const struct wire_bind *bind,
+                             const struct wire_param *params)
 {
     const struct pgseek_variable *variable = &statement->variable;
     struct call call = {0};
@@ -483,7 +499,8 @@ static bool must_wait(struct session *session, const struct pgseek_variable *var
     return true;
 }
 
-enum action setting_bind(struct session *session, struct statement *statement, const struct wire_bind *bind, struct span message)
+enum action setting_bind(struct session *session, struct statement *statement, const struct wire_bind *bind,
+                         struct span message)
 {
     (void)message;
     const struct pgseek_variable *variable = &statement->variable;
@@ -496,8 +513,8 @@ enum action setting_bind(struct session *session, struct statement *statement, c
     struct wire_param *params = mem_alloc((size_t)bind->nparams * sizeof *params);
     if (!params)
         return session_nomem(session);
-    enum action action = wire_bind_params(bind, params) ? bind_call(session, statement, bind, params)
-                                                        : bind_plain(session, bind);
+    enum action action =
+        wire_bind_params(bind, params) ? bind_call(session, statement, bind, params) : bind_plain(session, bind);
     mem_free(params);
     return action;
 }

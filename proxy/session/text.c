@@ -12,10 +12,8 @@ static bool is_command_word(enum pgseek_word word)
     case PGSEEK_WORD_OTHER:
     case PGSEEK_WORD_SELECT:
     case PGSEEK_WORD_EXPLAIN:
-    case PGSEEK_WORD_DECLARE:
-        return false;
-    default:
-        return true;
+    case PGSEEK_WORD_DECLARE: return false;
+    default: return true;
     }
 }
 
@@ -130,8 +128,10 @@ static enum action query_tagged(struct session *session, struct reading *reading
     statement->tag = reading->tag;
     statement->sql = mem_strndup((const char *)sql.ptr, sql.len);
     statement->sql_len = sql.len;
-    enum action action = statement->sql ? paginate(session, &(struct request){.statement = statement, .simple = true, .message = message})
-                                        : session_nomem(session);
+    enum action action =
+        statement->sql
+            ? paginate(session, &(struct request){.statement = statement, .simple = true, .message = message})
+            : session_nomem(session);
     object_unref(&statement->object);
     return action;
 }
@@ -145,18 +145,14 @@ enum action text_query(struct session *session, struct span message)
     read_text(session, sql, &reading);
     enum action action;
     switch (reading.kind) {
-    case TEXT_PLAIN:
-        return text_plain_query(session);
-    case TEXT_COMMAND:
-        return query_command(session, &reading.command);
-    case TEXT_BAD:
-        return refuse(session, &reading.error, true, span_of(NULL, 0));
+    case TEXT_PLAIN: return text_plain_query(session);
+    case TEXT_COMMAND: return query_command(session, &reading.command);
+    case TEXT_BAD: return refuse(session, &reading.error, true, span_of(NULL, 0));
     case TEXT_VARIABLE:
         action = setting_query(session, &reading.variable, message);
         pgseek_variable_fini(&reading.variable);
         return action;
-    case TEXT_TAGGED:
-        return query_tagged(session, &reading, sql, message);
+    case TEXT_TAGGED: return query_tagged(session, &reading, sql, message);
     }
     return text_plain_query(session);
 }
@@ -199,7 +195,8 @@ static bool oids_changed(const struct statement *statement, const struct wire_pa
     return false;
 }
 
-static enum action register_statement(struct session *session, const struct wire_parse *parse, struct statement *statement)
+static enum action register_statement(struct session *session, const struct wire_parse *parse,
+                                      struct statement *statement)
 {
     struct pending *entry = expect(session, PENDING_PARSE, ROLE_CLIENT);
     if (!entry) {
@@ -255,16 +252,11 @@ enum action text_parse(struct session *session, struct span message)
     struct reading reading;
     read_text(session, parse.sql, &reading);
     switch (reading.kind) {
-    case TEXT_PLAIN:
-        return text_plain_parse(session, parse.name);
-    case TEXT_COMMAND:
-        return parse_command(session, &reading, &parse);
-    case TEXT_BAD:
-        return refuse(session, &reading.error, false, parse.name);
-    case TEXT_VARIABLE:
-        return setting_parse(session, &reading.variable, &parse, message);
-    case TEXT_TAGGED:
-        return parse_tagged(session, &reading, &parse);
+    case TEXT_PLAIN: return text_plain_parse(session, parse.name);
+    case TEXT_COMMAND: return parse_command(session, &reading, &parse);
+    case TEXT_BAD: return refuse(session, &reading.error, false, parse.name);
+    case TEXT_VARIABLE: return setting_parse(session, &reading.variable, &parse, message);
+    case TEXT_TAGGED: return parse_tagged(session, &reading, &parse);
     }
     return text_plain_parse(session, parse.name);
 }
@@ -295,5 +287,6 @@ bool text_adds_columns(struct session *session, const struct statement *statemen
     bool from_variable;
     if (statement->kind != STATEMENT_TAGGED)
         return false;
-    return setting_collect(session, &statement->tag.settings, &settings, &from_variable, &error) && settings.deliver & PGSEEK_DELIVER_COLUMNS;
+    return setting_collect(session, &statement->tag.settings, &settings, &from_variable, &error) &&
+           settings.deliver & PGSEEK_DELIVER_COLUMNS;
 }

@@ -1,6 +1,7 @@
 /* text.h - what the client's SQL texts are to us: plain, a command, about a variable, or a page.
  *
- * It decides by the first word and by whether "pgseek" is mentioned; only then is anything lexed. It must not know how a page is run. */
+ * It decides by the first word and by whether "pgseek" is mentioned; only then is anything lexed. It must not know how
+ * a page is run. */
 #ifndef TEXT_H
 #define TEXT_H
 

@@ -1,7 +1,7 @@
 /* variables.c - immutable states of the session variables, and the transaction rules that lead from one to the next.
  *
- * A state has three layers of values (startup, session, local) and the states to go back to: the one at the start of the
- * transaction, and one per savepoint. */
+ * A state has three layers of values (startup, session, local) and the states to go back to: the one at the start of
+ * the transaction, and one per savepoint. */
 #include "variables.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ struct text { /* a counted string */
 
 struct savepoint {
     char name[64];
-    struct variables *at; /* the state when it was set */
+    struct variables *at;    /* the state when it was set */
     struct variables *outer; /* a state whose `savepoint` is the enclosing one; NULL at the outermost */
 };
 
@@ -86,7 +86,8 @@ struct variables *variables_ref(struct variables *state)
     return state;
 }
 
-/* States hang on each other in a chain as long as the transaction's savepoints are deep: freed by a loop, not by recursion. */
+/* States hang on each other in a chain as long as the transaction's savepoints are deep: freed by a loop, not by
+ * recursion. */
 void variables_unref(struct variables *state)
 {
     struct variables *todo[3] = {state, NULL, NULL};
@@ -100,8 +101,8 @@ void variables_unref(struct variables *state)
         layer_clear(dead->start);
         layer_clear(dead->session);
         layer_clear(dead->local);
-        struct variables *next[3] = {dead->savepoint ? dead->savepoint->outer : NULL, dead->savepoint ? dead->savepoint->at : NULL,
-                                     dead->rollback};
+        struct variables *next[3] = {dead->savepoint ? dead->savepoint->outer : NULL,
+                                     dead->savepoint ? dead->savepoint->at : NULL, dead->rollback};
         mem_free(dead->savepoint);
         mem_free(dead);
         for (size_t i = 0; i < 3; i++) {
@@ -207,7 +208,8 @@ struct variables *variables_start(struct variables *state, enum pgseek_option op
     return state_replace(state, next);
 }
 
-struct variables *variables_set(struct variables *state, enum pgseek_option option, const char *value, bool local, bool *failed)
+struct variables *variables_set(struct variables *state, enum pgseek_option option, const char *value, bool local,
+                                bool *failed)
 {
     struct text *text = value ? text_new(value) : NULL;
     struct variables *next = value && !text ? NULL : state_next(state, failed);
@@ -448,7 +450,7 @@ const char *variables_get(const struct variables *state, enum pgseek_option opti
 {
     if (!state)
         return NULL;
-    const struct text *text = state->local[option] ? state->local[option]
+    const struct text *text = state->local[option]     ? state->local[option]
                               : state->session[option] ? state->session[option]
                                                        : state->start[option];
     return text ? text->chars : NULL;

@@ -1,7 +1,8 @@
 /* variables.h - the session's pgseek.* variables under PostgreSQL's transaction rules.
  *
  * A state is immutable and counted by references: every change makes a new one, so that undoing is going back to a
- * pointer. It must not know messages; who calls it dates the changes. Texts are decoded by the parser's option table. */
+ * pointer. It must not know messages; who calls it dates the changes. Texts are decoded by the parser's option table.
+ */
 #ifndef VARIABLES_H
 #define VARIABLES_H
 
@@ -13,14 +14,15 @@ struct variables; /* one state; NULL stands for "never touched": every value at 
 struct variables *variables_ref(struct variables *state);
 void variables_unref(struct variables *state);
 
-/* Every function below that returns a state takes the reference of `state` and returns a new one. When memory ran out it
- * returns `state` unchanged and sets *failed. */
+/* Every function below that returns a state takes the reference of `state` and returns a new one. When memory ran out
+ * it returns `state` unchanged and sets *failed. */
 
 /* A startup value: what RESET goes back to. */
 struct variables *variables_start(struct variables *state, enum pgseek_option option, const char *value, bool *failed);
 
 /* SET and SET LOCAL; value NULL is RESET. Outside a block both live until variables_settle(). */
-struct variables *variables_set(struct variables *state, enum pgseek_option option, const char *value, bool local, bool *failed);
+struct variables *variables_set(struct variables *state, enum pgseek_option option, const char *value, bool local,
+                                bool *failed);
 struct variables *variables_reset_all(struct variables *state, bool *failed);
 
 struct variables *variables_begin(struct variables *state, bool *failed);
@@ -30,8 +32,8 @@ struct variables *variables_savepoint(struct variables *state, const char *name,
 struct variables *variables_rollback_to(struct variables *state, const char *name, bool *failed);
 struct variables *variables_release(struct variables *state, const char *name, bool *failed);
 
-/* Something happened in this transaction that cannot be followed (a savepoint command among several statements, COMMIT in a
- * procedure): values set in it become uncertain. */
+/* Something happened in this transaction that cannot be followed (a savepoint command among several statements, COMMIT
+ * in a procedure): values set in it become uncertain. */
 struct variables *variables_unfollowed(struct variables *state, bool *failed);
 
 /* The server said ReadyForQuery with this status ('I', 'T', 'E'): an implicit transaction ends with 'I'. */

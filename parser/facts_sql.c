@@ -185,4 +185,5 @@ const char pgseek_facts_sql[] =
 const char pgseek_context_sql[] = "SELECT pg_catalog.current_setting('search_path'), CURRENT_USER::pg_catalog.text,\n"
                                   "       pg_catalog.current_database()::pg_catalog.text, "
                                   "pg_catalog.current_setting('standard_conforming_strings'),\n"
-                                  "       pg_catalog.current_setting('client_encoding')\n";
+                                  "       pg_catalog.current_setting('client_encoding'), "
+                                  "pg_catalog.pg_my_temp_schema()::pg_catalog.text\n";

@@ -307,6 +307,7 @@ enum pgseek_context {
     PGSEEK_CTX_DATABASE,
     PGSEEK_CTX_STRINGS,  /* standard_conforming_strings */
     PGSEEK_CTX_ENCODING, /* client_encoding */
+    PGSEEK_CTX_TEMP,     /* the session's temporary schema, whose tables come before all others; 0: none yet */
     PGSEEK_CTX_COUNT
 };
 

@@ -263,6 +263,11 @@ static void ends(const struct page *page, bool suspended, bool *has_more, bool *
 {
     bool full = page->planned && page->limit >= 0 && page->delivered >= page->limit;
     bool beyond = page->look_ahead ? page->more_seen : full && page->limit > 0;
+    if (page->limit == 0) { /* no row was passed: the position stays what it was */
+        *has_more = page->backward ? page->bounded : beyond;
+        *has_prev = false;
+        return;
+    }
     *has_more = page->backward ? page->bounded : beyond;
     *has_prev = page->backward ? beyond : page->bounded;
     if (suspended && page->planned)
@@ -274,7 +279,7 @@ static bool put_next(const struct page *page, const struct page_seal *seal, bool
 {
     if (page->delivered > 0)
         return !(has_more || page->tail) || put_cursor(page, seal, buf_span(&page->last), CURSOR_FORWARD, out);
-    if (page->backward)
+    if (page->backward && page->limit != 0)
         return put_cursor(page, seal, span_of(NULL, 0), CURSOR_FORWARD, out);
     if (!has_more && !page->tail)
         return true;

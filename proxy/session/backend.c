@@ -327,7 +327,7 @@ static enum action reply_ready(struct session *session, struct pending *head, st
         return session_nomem(session);
     if (session->owed.readies == 0) {
         session->wake |= session->holding;
-        if (session->status == 'I')
+        if (session->status == 'I' && session->owed.count == 0) /* else portals of the next group may be among them */
             names_clear(&session->portals);
         if (!session->unsynced)
             session->doubtful = false;

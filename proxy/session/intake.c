@@ -259,7 +259,7 @@ static void read_messages(struct session *session, const struct direction *way, 
 static bool read_packet(struct session *session, struct span *bytes)
 {
     struct buf *partial = &session->in[SIDE_FRONTEND].partial;
-    size_t want = 4;
+    size_t want = partial->len < 4 ? 4 : startup_length(buf_span(partial));
     while (partial->len < want) {
         size_t more = want - partial->len;
         buf_put_span(partial, take(bytes, more < bytes->len ? more : bytes->len));

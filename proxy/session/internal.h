@@ -44,6 +44,7 @@ struct statement {
     size_t noids;
     uint64_t group;          /* the group it was parsed in */
     struct planned *planned; /* TAGGED: the plan it had at its last page ... */
+    bool asked_again;        /* for the message in hand: its cursor did not fit what was known */
     uint64_t epoch;          /* ... under this context epoch */
 };
 

@@ -16,6 +16,7 @@ struct decision {
     bool cursor_from_variable;
     struct span token; /* len 0: no cursor */
     struct planned *planned;
+    bool is_fresh; /* it was made from facts that have just come */
     struct wire_param *params;
     struct pgseek_value *values;
     size_t nparams;
@@ -220,6 +221,7 @@ static enum step take_answers(struct decision *d)
         return STEP_NOMEM;
     stats_add(session->env->stats, STATS_PLAN_MISSES);
     planned->made_at = session->env->now(session->env->clock);
+    d->is_fresh = true;
     if (make_key(d))
         plan_cache_put(session->env->plans, planned, buf_span(&tagging->scratch));
     remember(d, planned);
@@ -332,30 +334,49 @@ static bool digest_who(const struct planned *planned, uint8_t out[CURSOR_DIGEST]
     return cursor_digest(chunks, 2, out);
 }
 
-static enum step check_contract(struct decision *d)
+/* What the cursor and the plan disagree about, in words; NULL when they agree. */
+static const char *disagreement(const struct cursor *cursor, const struct planned *planned, const uint8_t *who)
 {
-    const struct cursor *cursor = &d->boundary.cursor;
-    const struct planned *planned = d->planned;
-    uint8_t who[CURSOR_DIGEST];
-    if (!digest_who(planned, who))
-        return STEP_NOMEM;
     if (!cursor_part_equal(cursor->part[CURSOR_WHO], who))
-        return not_ours(d, "It was made for another database or another role.");
+        return "It was made for another database or another role.";
     if (!cursor_part_equal(cursor->part[CURSOR_QUERY], planned->query_part))
-        return not_ours(d, "It was made for another statement, or the same names mean other tables now.");
+        return "It was made for another statement, or the same names mean other tables now.";
     if (!cursor_part_equal(cursor->part[CURSOR_SORT], planned->sort_part))
-        return not_ours(
-            d, "The sort keys have changed: their types, NOT NULL, collation version, enum labels or client_encoding.");
+        return "The sort keys have changed: their types, NOT NULL, collation version, enum labels or client_encoding.";
     if (cursor->nvalues == 0)
-        return STEP_ON;
+        return NULL;
     if (cursor->nvalues != pgseek_plan_key_count(planned->plan))
-        return not_ours(d, "It has another number of sort keys.");
+        return "It has another number of sort keys.";
     for (size_t i = 0; i < cursor->nvalues; i++) {
         const struct pgseek_key *key = pgseek_plan_key(planned->plan, i);
         if (cursor->value[i].type_oid != key->type_oid || (cursor->value[i].len < 0 && !key->nullable))
-            return not_ours(d, "A sort key has another type, or may not be NULL any more.");
+            return "A sort key has another type, or may not be NULL any more.";
     }
-    return STEP_ON;
+    return NULL;
+}
+
+/* The plan may be another session's, or older than a change of the catalog, and no guard has looked at it yet: a cursor
+ * is refused only for what the server says now. */
+static enum step ask_again(struct decision *d)
+{
+    struct tagging *tagging = d->session->tagging;
+    tagging->asked_again = true;
+    tagging->context_valid = false;
+    plan_cache_drop(d->session->env->plans, d->planned);
+    planned_unref(d->planned);
+    d->planned = NULL;
+    return ask(d);
+}
+
+static enum step check_contract(struct decision *d)
+{
+    uint8_t who[CURSOR_DIGEST];
+    if (!digest_who(d->planned, who))
+        return STEP_NOMEM;
+    const char *detail = disagreement(&d->boundary.cursor, d->planned, who);
+    if (!detail)
+        return STEP_ON;
+    return d->is_fresh || d->session->tagging->asked_again ? not_ours(d, detail) : ask_again(d);
 }
 
 static enum step step_cursor(struct decision *d)
@@ -552,6 +573,8 @@ enum action paginate(struct session *session, const struct request *request)
     enum step step = decide(&d);
     if (step != STEP_HOLD && step != STEP_DONE)
         stats_add(session->env->stats, STATS_TAGGED);
+    if (step != STEP_HOLD)
+        session->tagging->asked_again = false;
     enum action action = carry_out(&d, step);
     cursor_fini(&d.boundary.cursor);
     planned_unref(d.planned);

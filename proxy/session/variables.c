@@ -348,7 +348,7 @@ struct variables *variables_rollback_to(struct variables *state, const char *nam
     if (state && state->unfollowed)
         state = variables_unfollowed(state, failed);
     const struct savepoint *savepoint = find_savepoint(state, name);
-    if (!savepoint) /* set where we could not see it */
+    if (!state || !savepoint) /* set where we could not see it */
         return state ? variables_unfollowed(state, failed) : NULL;
     struct variables *next = state_next(savepoint->at, failed);
     struct savepoint *kept = next ? savepoint_copy(savepoint) : NULL;

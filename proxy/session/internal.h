@@ -44,7 +44,6 @@ struct statement {
     size_t noids;
     uint64_t group;          /* the group it was parsed in */
     struct planned *planned; /* TAGGED: the plan it had at its last page ... */
-    bool asked_again;        /* for the message in hand: its cursor did not fit what was known */
     uint64_t epoch;          /* ... under this context epoch */
 };
 
@@ -119,6 +118,7 @@ struct tagging {
     bool context_valid;     /* ... and nothing since may have changed it */
     bool context_touched;   /* a setting was changed in this transaction: its end changes it back, maybe */
     uint64_t epoch;         /* counts contexts */
+    bool asked_again;       /* for the message in hand: its cursor did not fit what was known */
     struct inquiry inquiry;
     struct retry retry;
     struct page_report results; /* of the last page, for SHOW */

@@ -11,6 +11,7 @@
 #include "../../proxy/admin/log.h"
 #include "../../proxy/page/keyring.h"
 #include "../../proxy/page/planned.h"
+#include "../../proxy/session/cancel.h"
 #include "../../proxy/session/session.h"
 
 #define NOW 1800000000
@@ -245,6 +246,7 @@ void talk_run(const struct talk *talk, const struct talk_cut *cut, struct talk_r
     finish(&run);
     session_free(run.session);
     plan_cache_free(run.env.plans);
+    cancel_map_free(cancels);
     sink_fini(&run.env.to_frontend);
     sink_fini(&run.env.to_backend);
     conf_unref(conf);

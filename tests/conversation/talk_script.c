@@ -119,7 +119,7 @@ static void put_packet(uint32_t code, struct buf *out)
     if (is_cancel)
         buf_put_u32(out, 4711);
     if (is_cancel)
-        buf_put_u32(out, 0x01020304);
+        buf_put_u32(out, 0x04030201);
 }
 
 static void put_raw(const char *hex, struct buf *out)

@@ -230,6 +230,9 @@ static void finish(struct run *run)
     buf_fini(&run->typed);
 }
 
+/* The key of the script's cancel request. */
+static const uint8_t cancel_key[] = {0, 0, 0x12, 0x67, 4, 3, 2, 1};
+
 void talk_run(const struct talk *talk, const struct talk_cut *cut, struct talk_result *result)
 {
     struct run run = {.talk = talk, .cut = cut, .result = result};
@@ -237,8 +240,10 @@ void talk_run(const struct talk *talk, const struct talk_cut *cut, struct talk_r
     conf->cursor_protection = CONF_PROTECT_SIGN;
     if (talk->configure)
         talk->configure(conf);
-    run.env =
-        (struct session_env){.conf = conf, .keyring = talk_keyring(), .plans = plan_cache_new(16), .now = talk_now};
+    struct cancel_map *cancels = cancel_map_new();
+    cancel_map_add(cancels, span_of(cancel_key, sizeof cancel_key), "*", 0);
+    run.env = (struct session_env){
+        .conf = conf, .keyring = talk_keyring(), .plans = plan_cache_new(16), .cancels = cancels, .now = talk_now};
     start(&run);
     run.session = session_new(&run.env, "test", 1);
     greet(&run);

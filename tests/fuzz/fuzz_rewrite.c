@@ -1,0 +1,149 @@
+/* fuzz_rewrite.c - any text as a page: a reason, or shapes that hold what they promise.
+ *
+ * The catalog is kind: every relation exists, has the same five columns and a primary key, every function is immutable.
+ * Properties: a text that is understood twice gives one contract; every shape is made (the check behind it never finds
+ * a difference) and is itself a text that may be parsed; every position of a shape maps into the client's text. */
+#include "../../parser/pgseek.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+struct input {
+    const char *text;
+    size_t len;
+};
+
+static void require(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "property: %s\n", what);
+    abort();
+}
+
+/* ---- the kind catalog ---- */
+
+#define OPERATORS "pg_catalog,<,pg_catalog,<=,pg_catalog,=,pg_catalog,>=,pg_catalog,>"
+
+static void put_row(struct pgseek_facts *facts, const char *what, size_t ord, const char *num, const char *name,
+                    const char *fields)
+{
+    char ord_text[24];
+    const char *row[] = {what, ord_text, "1000", num, name, fields};
+
+    snprintf(ord_text, sizeof ord_text, "%zu", ord);
+    require(pgseek_facts_row(facts, row, PGSEEK_FACTS_COLUMNS), "facts are taken");
+}
+
+static void put_relation(struct pgseek_facts *facts, size_t ord, const char *name)
+{
+    static const char *const columns[][3] = {
+        {"1", "id", "{20,true,true,0,NULL,NULL,20,b,true,pg_catalog.int8," OPERATORS ",NULL}"},
+        {"2", "a", "{23,true,true,0,NULL,NULL,23,b,true,pg_catalog.int4," OPERATORS ",NULL}"},
+        {"3", "b", "{25,true,true,100,true,c,25,b,true,pg_catalog.text," OPERATORS ",NULL}"},
+        {"4", "c", "{1184,true,true,0,NULL,NULL,1184,b,true,pg_catalog.timestamptz," OPERATORS ",NULL}"},
+        {"5", "d", "{1700,false,true,0,NULL,NULL,1700,b,true,pg_catalog.numeric," OPERATORS ",NULL}"},
+    };
+
+    put_row(facts, "R", ord, NULL, name, "{public,r,false,true,true}");
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        put_row(facts, "C", ord, columns[i][0], columns[i][1], columns[i][2]);
+    put_row(facts, "U", ord, NULL, "pkey", "{1,true,false,true}");
+}
+
+static struct pgseek_facts *make_facts(const struct pgseek_query *query)
+{
+    struct pgseek_facts *facts = pgseek_facts_new();
+
+    for (size_t i = 0; i < pgseek_query_relation_count(query); i++)
+        put_relation(facts, i + 1, pgseek_query_relation_name(query, i));
+    for (size_t i = 0; i < pgseek_query_function_count(query); i++)
+        put_row(facts, "F", i + 1, NULL, pgseek_query_function_name(query, i), "{i,false,false}");
+    return facts;
+}
+
+static struct pgseek_plan *make_plan(const struct input *input)
+{
+    const struct pgseek_reading reading = {.standard_strings = true, .ascii_safe_encoding = true};
+    enum pgseek_reason reason = PGSEEK_REASON_NONE;
+    struct pgseek_query *query = pgseek_query_new(input->text, input->len, &reading, &reason);
+
+    require((query != NULL) == (reason == PGSEEK_REASON_NONE), "a query or a reason");
+    if (!query)
+        return NULL;
+    struct pgseek_facts *facts = make_facts(query);
+    struct pgseek_plan *plan = pgseek_plan_new(query, facts, NULL, NULL, &reason);
+    require((plan != NULL) == (reason == PGSEEK_REASON_NONE), "a plan or a reason");
+    pgseek_facts_free(facts);
+    pgseek_query_free(query);
+    return plan;
+}
+
+/* ---- properties ---- */
+
+static void check_contract(const struct pgseek_plan *plan, const struct input *input)
+{
+    struct pgseek_plan *again = make_plan(input);
+    size_t len;
+    size_t again_len;
+    const uint8_t *bytes = pgseek_plan_contract(plan, &len);
+
+    require(again != NULL, "a second plan");
+    const uint8_t *again_bytes = pgseek_plan_contract(again, &again_len);
+    require(len == again_len && !memcmp(bytes, again_bytes, len), "one contract");
+    pgseek_plan_free(again);
+}
+
+static void check_shape(const struct pgseek_plan *plan, enum pgseek_seek seek, const struct input *input)
+{
+    const struct pgseek_shape_key key = {.seek = seek, .look_ahead = seek % 2 == 0, .keep_offset = true};
+    enum pgseek_reason reason;
+    struct pgseek_shape *shape = pgseek_shape_new(plan, &key, &reason);
+
+    /* Our own words may push a text over the limits. */
+    require(shape || reason == PGSEEK_REASON_TOO_LARGE, pgseek_reason_name(reason));
+    if (!shape)
+        return;
+    require(shape->len == strlen(shape->sql) && shape->nkeys == pgseek_plan_key_count(plan), "the shape's sizes");
+    size_t step = shape->len / 64 + 1;
+    for (size_t position = 0; position < shape->len; position += step)
+        require(pgseek_shape_position(plan, shape, (int)position) <= (int)input->len,
+                "a position in the client's text");
+    pgseek_shape_free(shape);
+}
+
+static void *check_input(void *context)
+{
+    const struct input *input = context;
+    struct pgseek_plan *plan = make_plan(input);
+
+    if (!plan)
+        return NULL;
+    check_contract(plan, input);
+    for (int seek = PGSEEK_SEEK_FIRST; seek <= PGSEEK_SEEK_LAST; seek++)
+        check_shape(plan, (enum pgseek_seek)seek, input);
+    char *guard = pgseek_guard_new(plan, NULL, 0);
+    require(guard != NULL, "a guard");
+    free(guard);
+    pgseek_plan_free(plan);
+    return NULL;
+}
+
+/* The parser recurses, so each input has a thread with the stack that it asks for. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    struct input input = {(const char *)data, len};
+    pthread_attr_t attributes;
+    pthread_t thread;
+
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, PGSEEK_STACK_BYTES);
+    require(pthread_create(&thread, &attributes, check_input, &input) == 0, "a thread");
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attributes);
+    return 0;
+}

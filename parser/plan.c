@@ -144,12 +144,34 @@ static bool make_keys(struct pgseek_plan *plan, const struct scope *scope, const
     return true;
 }
 
-static bool make_summary(struct pgseek_plan *plan, const struct order *order)
+/* A name as a person would write it: quoted only where it has to be. */
+static void put_name(struct text *text, const char *name)
+{
+    bool plain = *name == '_' || (*name >= 'a' && *name <= 'z');
+
+    for (const char *at = name; *at && plain; at++)
+        plain = *at == '_' || (*at >= 'a' && *at <= 'z') || (*at >= '0' && *at <= '9');
+    if (plain)
+        text_puts(text, name);
+    else
+        text_put_ident(text, name);
+}
+
+static bool make_summary(struct pgseek_plan *plan, const struct scope *scope, const struct order *order)
 {
     struct text text = {0};
 
-    for (size_t i = 0; i < plan->nkeys; i++)
-        text_format(&text, "%s%s%s", i ? ", " : "", plan->keys[i].is.expr, plan->keys[i].is.descending ? " DESC" : "");
+    for (size_t i = 0; i < order->nkeys; i++) {
+        const struct scope_column *column = &order->keys[i].column;
+
+        text_puts(&text, i ? ", " : "");
+        if (scope->nrelations > 1) {
+            put_name(&text, scope->relations[column->relation].qualifier);
+            text_putc(&text, '.');
+        }
+        put_name(&text, scope->relations[column->relation].names[column->column]);
+        text_puts(&text, order->keys[i].descending ? " DESC" : "");
+    }
     if (*order->tie_breaker)
         text_format(&text, " (tie-breaker: %s)", order->tie_breaker);
     plan->summary = text.failed ? NULL : arena_strdup(&plan->arena, text.ptr);
@@ -218,8 +240,9 @@ static enum pgseek_reason understand(const struct pgseek_query *query, const str
 static enum pgseek_reason fill(struct pgseek_plan *plan, const struct pgseek_query *query, const struct scope *scope,
                                const struct order *order, const struct pgseek_description *description)
 {
-    bool made = copy_query(plan, query, description) && make_keys(plan, scope, order) && make_summary(plan, order) &&
-                plan_watch(plan, query, scope, order) && plan_make_contract(plan, query);
+    bool made = copy_query(plan, query, description) && make_keys(plan, scope, order) &&
+                make_summary(plan, scope, order) && plan_watch(plan, query, scope, order) &&
+                plan_make_contract(plan, query);
 
     return made ? check_sizes(plan, description) : PGSEEK_REASON_NOMEM;
 }

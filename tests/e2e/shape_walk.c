@@ -121,7 +121,7 @@ static const char *const sizes[] = {"1", "2", "3", "7", "20", "1000"};
 static PGconn *conn;
 static int faults;
 
-static void fault(const struct walk_case *walk, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void fault(const struct walk_case *walk, const char *format, ...)
 {
     va_list args;
 

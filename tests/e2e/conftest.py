@@ -5,6 +5,7 @@ programs. The proxy's exit code and its log are checked when it ends; any saniti
 """
 import pathlib
 import shutil
+import signal
 import sys
 import tempfile
 
@@ -13,6 +14,22 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import cluster as clusters  # noqa: E402
+
+
+TEST_SECONDS = 180
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    """A test that waits for ever fails, and the run goes on."""
+    def too_long(*_):
+        raise TimeoutError(f"{item.name} has run for {TEST_SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(TEST_SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="session")

@@ -274,7 +274,7 @@ static enum action error_client(struct session *session, struct pending *head, s
     struct inquiry *inquiry = session->tagging ? &session->tagging->inquiry : NULL;
     enum action action = forward_mapped(session, page_of(head), message);
     if (pending_ends_group(head->kind)) {
-        undo(session, head->follow);
+        undo(session, head->follow, 1);
         bool failed = false;
         session->variables = variables_fail(session->variables, &failed);
         return failed ? session_nomem(session) : action;
@@ -325,6 +325,7 @@ static enum action reply_ready(struct session *session, struct pending *head, st
     session->variables = variables_settle(session->variables, session->status, &failed);
     if (failed)
         return session_nomem(session);
+    session->returning &= session->owed.count > 0;
     if (session->owed.readies == 0) {
         session->wake |= session->holding;
         if (session->status == 'I' && session->owed.count == 0) /* else portals of the next group may be among them */

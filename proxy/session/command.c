@@ -76,6 +76,7 @@ bool command_apply(struct session *session, struct pending *entry, const struct 
         return false;
     follow->command = command->kind;
     follow->commit_chain = command->and_chain;
+    session->dropping |= command->kind == PGSEEK_CMD_DEALLOCATE_ALL || command->kind == PGSEEK_CMD_DISCARD_ALL;
     if (session->tagging)
         apply_context(session->tagging, command);
     if (command->kind == PGSEEK_CMD_DEALLOCATE && !change_statement(session, entry, span_cstr(command->name), NULL))
@@ -135,6 +136,10 @@ static bool turn_into_rollback(struct session *session, struct follow *follow)
     if (!effect)
         return true;
     bool failed = false;
+    if (variables_change_behind(session)) { /* made on top of a state that never was */
+        session->variables = variables_doubt(session->variables, effect->variables, &failed);
+        return !failed;
+    }
     struct variables *next = variables_rollback(variables_ref(effect->variables), follow->commit_chain, &failed);
     variables_unref(session->variables);
     session->variables = next;

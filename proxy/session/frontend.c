@@ -47,12 +47,12 @@ static size_t needs_text(struct session *session, size_t total, struct span body
 
 static size_t needs_bind(struct session *session, size_t total, struct span body)
 {
-    if (session->statements.count == 0 && session->portals.count == 0)
+    if (session->statements.count == 0 && session->portals.count == 0 && !session->returning)
         return 0;
     struct span portal;
     struct span statement;
     if (wire_peek_bind(body, &portal, &statement))
-        return names_get(&session->statements, statement) ? total : 0;
+        return names_get(&session->statements, statement) || name_may_return(session, statement) ? total : 0;
     size_t wanted = WIRE_HEADER + (body.len < 256 ? 256 : MAX_NAMES);
     if (body.len + WIRE_HEADER >= total || body.len >= MAX_NAMES)
         return 0; /* malformed, or names that nothing in the maps can have */
@@ -136,6 +136,8 @@ static enum action bind_message(struct session *session, struct span message)
     struct wire_bind bind;
     if (!wire_read_bind(body_of(message), &bind))
         return plain(session, PENDING_BIND);
+    if (name_may_return(session, bind.statement))
+        return ACTION_HOLD;
     struct statement *statement = (struct statement *)names_get(&session->statements, bind.statement);
     if (!statement)
         return stream_bind(session, message.len, body_of(message));
@@ -218,14 +220,22 @@ static bool execute_portal(struct session *session, struct pending *entry, struc
     return change_variables(session, entry, next) && !failed;
 }
 
+static bool changes_variables(const struct portal *portal)
+{
+    return portal->kind == PORTAL_SET || portal->kind == PORTAL_COMMAND || portal->spends_cursor;
+}
+
 static enum action execute_message(struct session *session, struct span message)
 {
     struct wire_execute execute;
     bool read = wire_read_execute(body_of(message), &execute);
+    struct portal *portal = read ? (struct portal *)names_get(&session->portals, execute.portal) : NULL;
+    if (portal && changes_variables(portal) &&
+        (portal->kind == PORTAL_COMMAND ? must_follow(session) : session->owed.readies > 0))
+        return ACTION_HOLD;
     struct pending *entry = expect(session, PENDING_EXECUTE, ROLE_CLIENT);
     if (!entry)
         return session_nomem(session);
-    struct portal *portal = read ? (struct portal *)names_get(&session->portals, execute.portal) : NULL;
     if (portal && !execute_portal(session, entry, portal))
         return session_nomem(session);
     return ACTION_FORWARD;

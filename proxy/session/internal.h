@@ -157,6 +157,8 @@ struct session {
     bool asked_ssl, asked_gss;
     bool strings_standard; /* ParameterStatus standard_conforming_strings */
     bool doubtful;         /* the count of ReadyForQuery to come is not certain: nothing is rewritten */
+    bool returning;        /* a statement's name was changed in a group that may still fail */
+    bool dropping;         /* DEALLOCATE ALL or DISCARD ALL may be unanswered */
     int host_index;
     uint64_t id;
     uint64_t group; /* counts Syncs and Queries forwarded */
@@ -223,7 +225,16 @@ bool change_statement(struct session *session, struct pending *entry, struct spa
                       struct statement *statement) MUST_USE;
 bool change_portal(struct session *session, struct pending *entry, struct span name, struct portal *portal) MUST_USE;
 bool change_variables(struct session *session, struct pending *entry, struct variables *next) MUST_USE;
-void undo(struct session *session, struct follow *follow);
+/* Takes the changes of an entry back; entries from `behind` on stay, and what they have changed stays changed. */
+void undo(struct session *session, struct follow *follow, uint32_t behind);
+/* Whether a statement's name may get back what it had, because a group that changed it has not been answered. */
+bool name_may_return(const struct session *session, struct span name);
+/* Whether all names are about to go, at a moment that only the server's tag tells. */
+bool names_will_go(struct session *session);
+/* Whether a change of the variables must wait for the groups in front of it: states build on each other. */
+bool must_follow(const struct session *session);
+/* Whether an entry behind the head has changed the variables. */
+bool variables_change_behind(const struct session *session);
 void pop_head(struct session *session); /* keeps its changes */
 /* The server said ErrorResponse to the head, inside a group: all up to the next Sync is undone and dropped. */
 void fail_group(struct session *session);

@@ -64,8 +64,8 @@ static struct effect *effect_new(struct pending *entry, struct span name)
     return effect;
 }
 
-static bool change_name(struct names *names, struct pending *entry, struct span name, struct object *object,
-                        bool is_portal)
+static bool change_name(struct session *session, struct names *names, struct pending *entry, struct span name,
+                        struct object *object, bool is_portal)
 {
     if (!object && !names_get(names, name))
         return true;
@@ -82,17 +82,18 @@ static bool change_name(struct names *names, struct pending *entry, struct span 
         effect->kind = EFFECT_PORTAL;
     else
         effect->kind = EFFECT_STATEMENT;
+    session->returning |= !is_portal && effect->object;
     return true;
 }
 
 bool change_statement(struct session *session, struct pending *entry, struct span name, struct statement *statement)
 {
-    return change_name(&session->statements, entry, name, statement ? &statement->object : NULL, false);
+    return change_name(session, &session->statements, entry, name, statement ? &statement->object : NULL, false);
 }
 
 bool change_portal(struct session *session, struct pending *entry, struct span name, struct portal *portal)
 {
-    return change_name(&session->portals, entry, name, portal ? &portal->object : NULL, true);
+    return change_name(session, &session->portals, entry, name, portal ? &portal->object : NULL, true);
 }
 
 bool change_variables(struct session *session, struct pending *entry, struct variables *next)
@@ -108,30 +109,98 @@ bool change_variables(struct session *session, struct pending *entry, struct var
     return true;
 }
 
-/* Takes one change back. Memory cannot run out for a name that is or was there; if it does, the name passes untouched.
- */
-static void effect_undo(struct session *session, struct effect *effect)
+/* The first change of a name among the entries from `behind` on; NULL when there is none. */
+static struct effect *changed_behind(const struct session *session, uint32_t behind, bool is_portal, struct span name)
 {
-    struct span name = span_of(effect->name, effect->name_len);
-    if (effect->kind == EFFECT_VARIABLES) {
+    struct effect *first = NULL;
+    for (uint32_t i = behind; i < session->owed.count && !first; i++) {
+        const struct follow *follow = pending_at(&session->owed, i)->follow;
+        for (struct effect *effect = follow ? follow->effects : NULL; effect; effect = effect->next)
+            if (effect->kind == (is_portal ? EFFECT_PORTAL : EFFECT_STATEMENT) &&
+                span_equal(span_of(effect->name, effect->name_len), name))
+                first = effect;
+    }
+    return first;
+}
+
+/* Gives a name back what it had; takes the reference. Where a group behind has changed the name meanwhile, that change
+ * stays, and what it would go back to is another. */
+static void restore_name(struct session *session, uint32_t behind, bool is_portal, struct span name,
+                         struct object *object)
+{
+    struct effect *later = changed_behind(session, behind, is_portal, name);
+    if (later) {
+        object_unref(later->object);
+        later->object = object;
+    } else if (!names_put(is_portal ? &session->portals : &session->statements, name, object, NULL)) {
+        object_unref(object);
+        session_nomem(session);
+    }
+}
+
+static void effect_undo(struct session *session, uint32_t behind, struct effect *effect)
+{
+    if (effect->kind == EFFECT_VARIABLES) { /* never changed ahead of an answer: see must_follow() */
         variables_unref(session->variables);
         session->variables = effect->variables;
         effect->variables = NULL;
         return;
     }
-    struct names *names = effect->kind == EFFECT_STATEMENT ? &session->statements : &session->portals;
-    if (names_put(names, name, effect->object, NULL))
-        effect->object = NULL;
+    restore_name(session, behind, effect->kind == EFFECT_PORTAL, span_of(effect->name, effect->name_len),
+                 effect->object);
+    effect->object = NULL;
 }
 
-void undo(struct session *session, struct follow *follow)
+void undo(struct session *session, struct follow *follow, uint32_t behind)
 {
     while (follow && follow->effects) {
         struct effect *effect = follow->effects;
         follow->effects = effect->next;
-        effect_undo(session, effect);
+        effect_undo(session, behind, effect);
         effect_free(effect);
     }
+}
+
+bool name_may_return(const struct session *session, struct span name)
+{
+    uint32_t groups = session->owed.readies;
+    for (uint32_t i = 0; groups > 0 && i < session->owed.count; i++) {
+        const struct pending *entry = pending_at(&session->owed, i);
+        const struct effect *effect = entry->follow ? entry->follow->effects : NULL;
+        for (; effect; effect = effect->next)
+            if (effect->kind == EFFECT_STATEMENT && effect->object &&
+                span_equal(span_of(effect->name, effect->name_len), name))
+                return true;
+        groups -= pending_ends_group(entry->kind);
+    }
+    return false;
+}
+
+bool names_will_go(struct session *session)
+{
+    for (uint32_t i = 0; session->dropping && i < session->owed.count; i++) {
+        const struct follow *follow = pending_at(&session->owed, i)->follow;
+        if (follow && (follow->command == PGSEEK_CMD_DEALLOCATE_ALL || follow->command == PGSEEK_CMD_DISCARD_ALL))
+            return true;
+    }
+    session->dropping = false;
+    return false;
+}
+
+bool must_follow(const struct session *session)
+{
+    return session->owed.readies > 0 && variables_matter(session->variables);
+}
+
+bool variables_change_behind(const struct session *session)
+{
+    for (uint32_t i = 1; i < session->owed.count; i++) {
+        const struct follow *follow = pending_at(&session->owed, i)->follow;
+        for (const struct effect *effect = follow ? follow->effects : NULL; effect; effect = effect->next)
+            if (effect->kind == EFFECT_VARIABLES)
+                return true;
+    }
+    return false;
 }
 
 /* ---- replies ---- */
@@ -165,13 +234,13 @@ void fail_group(struct session *session)
     uint32_t n = group_length(&session->owed);
     bool drops_unnamed = n > 0 && pending_head(&session->owed)->unnamed;
     for (uint32_t i = n; i > 0; i--)
-        undo(session, pending_at(&session->owed, i - 1)->follow);
+        undo(session, pending_at(&session->owed, i - 1)->follow, n);
+    if (drops_unnamed)
+        restore_name(session, n, false, span_cstr(""), NULL);
     for (uint32_t i = 0; i < n; i++) {
         follow_free(pending_head(&session->owed)->follow);
         pending_pop(&session->owed);
     }
-    if (drops_unnamed && !names_put(&session->statements, span_cstr(""), NULL, NULL))
-        session_nomem(session);
     bool failed = false;
     session->variables = variables_fail(session->variables, &failed);
     if (failed)

@@ -107,6 +107,8 @@ enum action text_plain_parse(struct session *session, struct span name)
 static enum action query_command(struct session *session, const struct pgseek_command *command)
 {
     struct pgseek_error error;
+    if (must_follow(session) || name_may_return(session, span_cstr(command->name)))
+        return ACTION_HOLD;
     if (command_is_refused(session, command, &error))
         return refuse(session, &error, true, span_of(NULL, 0));
     forget_unnamed(session);
@@ -244,12 +246,24 @@ static enum action parse_command(struct session *session, const struct reading *
     return register_statement(session, parse, statement);
 }
 
+/* A name that is given now would go with the others when the tag comes: it is asked to come, and waited for. */
+static enum action wait_for_names(struct session *session)
+{
+    if (session->owed.readies == 0) {
+        wire_put_empty(to_backend(session), 'H');
+        sent_backend(session);
+    }
+    return ACTION_HOLD;
+}
+
 enum action text_parse(struct session *session, struct span message)
 {
     struct wire_parse parse;
     if (!wire_read_parse(span_of(message.ptr + WIRE_HEADER, message.len - WIRE_HEADER), &parse))
         return text_plain_parse(session, span_cstr(""));
     struct reading reading;
+    if (names_will_go(session))
+        return wait_for_names(session);
     read_text(session, parse.sql, &reading);
     switch (reading.kind) {
     case TEXT_PLAIN: return text_plain_parse(session, parse.name);

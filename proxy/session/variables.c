@@ -395,6 +395,15 @@ struct variables *variables_unfollowed(struct variables *state, bool *failed)
     return state_replace(state, next);
 }
 
+struct variables *variables_doubt(struct variables *state, const struct variables *other, bool *failed)
+{
+    struct variables *next = state_next(state, failed);
+    if (!next)
+        return state;
+    next->uncertain |= next->touched | (other ? other->touched : 0);
+    return state_replace(state, next);
+}
+
 struct variables *variables_settle(struct variables *state, uint8_t status, bool *failed)
 {
     if (!state || status != 'I' || !(state->rollback || state->in_block))
@@ -435,6 +444,16 @@ struct variables *variables_spend_cursor(struct variables *state, bool everywher
 }
 
 /* ---- questions ---- */
+
+bool variables_matter(const struct variables *state)
+{
+    if (!state)
+        return false;
+    for (size_t i = 0; i < PGSEEK_OPT_COUNT; i++)
+        if (state->start[i] || state->session[i] || state->local[i])
+            return true;
+    return state->touched != 0;
+}
 
 bool variables_in_block(const struct variables *state)
 {

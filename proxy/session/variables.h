@@ -44,6 +44,11 @@ struct variables *variables_fail(struct variables *state, bool *failed);
 /* Takes a used or rejected cursor out: at every level when `everywhere` (a rejection), else as a RESET at this one. */
 struct variables *variables_spend_cursor(struct variables *state, bool everywhere, bool *failed);
 
+/* Whether any value was ever set: otherwise transactions mean nothing to us. */
+bool variables_matter(const struct variables *state);
+/* What was set in the transactions of both states is uncertain from now on. */
+struct variables *variables_doubt(struct variables *state, const struct variables *other, bool *failed);
+
 bool variables_in_block(const struct variables *state);
 /* Whether a value is in force that may not be what the client thinks. */
 bool variables_uncertain(const struct variables *state, enum pgseek_option option);

@@ -84,7 +84,7 @@ static void our_parameters_stay_here(void **state)
         {"start user=u|PGSEEK.walk=a", "user|u|"},
         {"start user=u|options=-c pgseek.walk=a", "user|u|"},
         {"start user=u|options=-cpgseek.walk=a --work-mem=1", "user|u|options| --work-mem=1|"},
-        {"start user=u|options=-c work_mem=1 --pgseek.walk=a  -c b=\\ c", "user|u|options|-c work_mem=1  -c b=\\ c|"},
+        {"start user=u|options=-c work_mem=1 --pgseek.walk=a  -c b=\\ c", "user|u|options|-c work_mem=1   -c b=\\ c|"},
         {"start user=u|options=-c pgseek.walk=a\\ b -c x=pgseek.walk", "user|u|options| -c x=pgseek.walk|"},
     };
     (void)state;

@@ -258,6 +258,13 @@ bool listener_open_all(struct listener_set *set, const struct conf *conf)
 
 /* ---- clients ---- */
 
+void listener_stop(const struct listener *listener)
+{
+    /* Of a socket that listens this ends the listening, so that a load balancer sees at once that nobody is there. */
+    if (shutdown(listener->fd, SHUT_RDWR) < 0)
+        log_at(LOG_DEBUG, "%s has stopped already", listener->name);
+}
+
 int listener_accept(const struct listener *listener, char *peer)
 {
     struct sockaddr_storage address;

@@ -37,8 +37,11 @@ bool listener_open_all(struct listener_set *set, const struct conf *conf) MUST_U
 /* Closes, and removes the Unix socket's file if it is still ours. */
 void listener_close_all(struct listener_set *set);
 
+/* Refuses all who come from now on, at once; the descriptor stays open. Idempotent. */
+void listener_stop(const struct listener *listener);
+
 /* One waiting client's descriptor (non-blocking) and its name for the log, or a negative errno: -EAGAIN when none
- * waits. `peer` holds LISTENER_NAME_BYTES. */
+ * waits, that or -EINVAL behind listener_stop(). `peer` holds LISTENER_NAME_BYTES. */
 int listener_accept(const struct listener *listener, char *peer) MUST_USE;
 
 #endif

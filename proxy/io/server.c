@@ -276,6 +276,15 @@ static bool server_settle_in(struct server *server)
     return server_start_workers(server);
 }
 
+/* A reload that is asked for while we start must wait for the loop, not kill us. */
+static void server_hold_hup(int how)
+{
+    sigset_t hup;
+    sigemptyset(&hup);
+    sigaddset(&hup, SIGHUP);
+    pthread_sigmask(how, &hup, NULL);
+}
+
 static bool server_start(struct server *server)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -292,6 +301,7 @@ static bool server_start(struct server *server)
 static void server_serve(struct server *server)
 {
     bool is_logging_to_file = server->snapshot->conf->logfile[0] != '\0';
+    server_hold_hup(SIG_UNBLOCK);
     log_at(LOG_INFO, "pgseek is ready: %d worker%s", server->nworkers, server->nworkers == 1 ? "" : "s");
     if (server->ready_fd >= 0)
         process_ready(server->ready_fd, !is_logging_to_file);
@@ -324,6 +334,7 @@ int server_run(const struct server_options *options)
 {
     struct server server = {.options = options, .ready_fd = -1, .pid_fd = -1};
     struct conf *conf = options->conf;
+    server_hold_hup(SIG_BLOCK);
     bool is_running = server_prepare(&server) && server_start(&server);
     if (is_running)
         server_serve(&server);

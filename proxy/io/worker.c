@@ -142,7 +142,9 @@ static void worker_on_client(uv_poll_t *handle, int status, int events)
             pair_accept(&worker->env, fd, peer);
             continue;
         }
-        if (fd != -EAGAIN)
+        if (fd == -EINVAL) /* another worker has stopped the shared one; our own order is on its way */
+            uv_poll_stop(&acceptor->poll);
+        else if (fd != -EAGAIN)
             worker_pause_acceptor(worker, acceptor, -fd);
         return;
     }
@@ -164,8 +166,10 @@ static void worker_resume_acceptors(struct worker *worker)
 
 static void worker_stop_accepting(struct worker *worker)
 {
-    for (size_t i = 0; i < worker->nacceptors; i++)
+    for (size_t i = 0; i < worker->nacceptors; i++) {
         uv_poll_stop(&worker->acceptors[i].poll);
+        listener_stop(worker->acceptors[i].listener);
+    }
 }
 
 /* ---- orders ---- */

@@ -226,6 +226,34 @@ static void a_missing_directory_is_a_warning(void **state)
     listener_close_all(&set);
 }
 
+/* A process that drains lets the next one have its addresses. */
+static void a_stopped_listener_refuses(void **state)
+{
+    (void)state;
+    struct conf conf = make_conf(loopback, directory);
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)conf.listen_port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct listener_set first;
+    struct listener_set second;
+    char peer[LISTENER_NAME_BYTES];
+    assert_true(listener_open_all(&first, &conf));
+    for (size_t i = 0; i < first.count; i++) {
+        listener_stop(&first.listeners[i]);
+        listener_stop(&first.listeners[i]);
+        assert_true(listener_accept(&first.listeners[i], peer) < 0);
+    }
+    int client = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(client, (const struct sockaddr *)&address, sizeof address), -1);
+    assert_int_equal(errno, ECONNREFUSED);
+    close(client);
+    assert_true(listener_open_all(&second, &conf));
+    listener_close_all(&first);
+    client = dial_tcp(conf.listen_port);
+    close(client);
+    listener_close_all(&second);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -252,6 +280,7 @@ int main(void)
         cmocka_unit_test(a_file_that_is_no_socket_is_kept),
         cmocka_unit_test(anothers_socket_file_survives_our_end),
         cmocka_unit_test(a_missing_directory_is_a_warning),
+        cmocka_unit_test(a_stopped_listener_refuses),
     };
     return cmocka_run_group_tests_name("listener", tests, set_up, tear_down);
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_PARAMS 65535
+
 /* ---- what the statement mentions ---- */
 
 struct mention {
@@ -16,6 +18,7 @@ struct mention {
     size_t function_room;
     bool in_output;
     bool at_level;
+    bool has_bad_param; /* $0, or more than the protocol can bind */
 };
 
 /* Room for one more item in an arena array that doubles. */
@@ -84,6 +87,7 @@ static enum tree_step mention_visit(ProtobufCMessage *message, void *context)
         mention_function(mention, (PgQuery__FuncCall *)message);
     if (tree_is(message, &pg_query__param_ref__descriptor)) {
         int number = ((PgQuery__ParamRef *)message)->number;
+        mention->has_bad_param |= number < 1 || number > MAX_PARAMS;
         if (number > mention->query->param_count)
             mention->query->param_count = number;
     }
@@ -108,7 +112,7 @@ static void mention_output(struct mention *mention, PgQuery__Node *const *nodes,
     }
 }
 
-static bool collect_mentions(struct pgseek_query *query)
+static enum pgseek_reason collect_mentions(struct pgseek_query *query)
 {
     struct mention mention = {.query = query};
 
@@ -116,7 +120,9 @@ static bool collect_mentions(struct pgseek_query *query)
     mention.in_output = true;
     mention_output(&mention, query->level->target_list, query->level->n_target_list);
     mention_output(&mention, query->level->sort_clause, query->level->n_sort_clause);
-    return !query->arena.failed;
+    if (mention.has_bad_param)
+        return PGSEEK_REASON_PARAMS_TOO_MANY;
+    return query->arena.failed ? PGSEEK_REASON_NOMEM : PGSEEK_REASON_NONE;
 }
 
 /* ---- the tree as bytes ---- */
@@ -264,7 +270,10 @@ static enum pgseek_reason build(struct pgseek_query *query, const char *sql, siz
     if (!number_make(&query->limit, query->level->limit_count) ||
         !number_make(&query->offset, query->level->limit_offset))
         return PGSEEK_REASON_LIMIT_EXPRESSION;
-    bool made = collect_mentions(query) && make_core(query) && make_contract(query);
+    reason = collect_mentions(query);
+    if (reason != PGSEEK_REASON_NONE)
+        return reason;
+    bool made = make_core(query) && make_contract(query);
     return made ? PGSEEK_REASON_NONE : PGSEEK_REASON_NOMEM;
 }
 

@@ -145,7 +145,7 @@ def test_reload_says_what_needs_a_restart(make_proxy):
 
 def test_cursors_without_a_key_file_outlive_a_reload(make_proxy, feed):
     proxy = make_proxy()
-    assert "cursors die with this process" in proxy.log()
+    wait_log(proxy, "cursors die with this process")
     cursor = first_page(proxy, feed)
     proxy.reload()
     wait_log(proxy, "reloaded")

@@ -218,13 +218,33 @@ out:
 
 /* ---- making ---- */
 
+static bool has_high_byte(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)text[i] >= 0x80)
+            return true;
+    return false;
+}
+
+/* A name without quotes and with letters beyond ASCII: a server of a single-byte encoding folds them, others do not. */
+static bool has_folded_name(const struct lex *lex)
+{
+    for (size_t i = 0; i < lex->ntokens; i++) {
+        const struct lex_token *token = &lex->tokens[i];
+
+        if (token->kind == PG_QUERY__TOKEN__IDENT && lex->sql[token->start] != '"' &&
+            has_high_byte(lex->sql + token->start, token->end - token->start))
+            return true;
+    }
+    return false;
+}
+
 static enum pgseek_reason check_text(const struct lex *lex, const struct pgseek_reading *reading)
 {
     if (!reading->standard_strings)
         return PGSEEK_REASON_STRINGS;
-    for (size_t i = 0; i < lex->len; i++)
-        if ((unsigned char)lex->sql[i] >= 0x80 && !reading->ascii_safe_encoding)
-            return PGSEEK_REASON_ENCODING;
+    if (has_high_byte(lex->sql, lex->len) && (!reading->ascii_safe_encoding || has_folded_name(lex)))
+        return PGSEEK_REASON_ENCODING;
     if (lex->nstatements != 1)
         return lex->nstatements ? PGSEEK_REASON_SEVERAL : PGSEEK_REASON_EMPTY;
     return PGSEEK_REASON_NONE;

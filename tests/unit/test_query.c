@@ -93,6 +93,11 @@ static void reading_decides(void **state)
     assert_int_equal(reason_of(ascii, strlen(ascii), true, false), PGSEEK_REASON_NONE);
     assert_int_equal(reason_of(accents, strlen(accents), true, true), PGSEEK_REASON_NONE);
     assert_int_equal(reason_of(accents, strlen(accents), true, false), PGSEEK_REASON_ENCODING);
+    /* Whether the server folds an unquoted \303\204 depends on its encoding; a quoted one it leaves alone. */
+    static const char unquoted[] = "SELECT \303\204 FROM booking ORDER BY id LIMIT 3";
+    static const char quoted[] = "SELECT \"\303\204\" FROM booking ORDER BY id LIMIT 3";
+    assert_int_equal(reason_of(unquoted, strlen(unquoted), true, true), PGSEEK_REASON_ENCODING);
+    assert_int_equal(reason_of(quoted, strlen(quoted), true, true), PGSEEK_REASON_NONE);
     /* The length counts, not a NUL: a NUL inside is no text, and what follows the length is not read. */
     assert_int_equal(reason_of("SELECT id FROM booking ORDER BY id LIMIT 3\0x", strlen(ascii) + 2, true, true),
                      PGSEEK_REASON_SYNTAX);

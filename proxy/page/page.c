@@ -103,6 +103,8 @@ static bool cursor_from_keys(const struct page *page, struct span keys, struct c
     return rd_done(&rd);
 }
 
+#define SURE_TO_FIT ((size_t)CURSOR_MAX_TOKEN / 2) /* keys of so few bytes fit; without a cursor, memory is missing */
+
 static bool put_cursor(const struct page *page, const struct page_seal *seal, struct span keys,
                        enum cursor_direction direction, struct buf *out)
 {
@@ -110,7 +112,9 @@ static bool put_cursor(const struct page *page, const struct page_seal *seal, st
     memcpy(cursor.part, page->part, sizeof cursor.part);
     if (keys.len && !cursor_from_keys(page, keys, &cursor))
         return false;
-    return cursor_seal(seal->keyring, seal->sign, &cursor, out);
+    bool sealed = cursor_seal(seal->keyring, seal->sign, &cursor, out);
+    out->failed |= !sealed && keys.len <= SURE_TO_FIT;
+    return sealed;
 }
 
 /* ---- rows ---- */
@@ -171,6 +175,7 @@ static bool put_columns(struct page *page, const struct page_seal *seal, struct 
     buf_put_i32(out, fits ? (int32_t)cursor.len : -1);
     if (fits)
         buf_put_span(out, buf_span(&cursor));
+    out->failed |= cursor.failed;
     buf_fini(&cursor);
     buf_put_i32(out, 1);
     page->held_flag = out->len;
@@ -206,6 +211,11 @@ bool page_put_row(struct page *page, const struct page_seal *seal, struct span b
         return false;
     wire_close(to, at);
     return !to->failed && !page->first.failed && !page->last.failed;
+}
+
+bool page_failed(const struct page *page)
+{
+    return page->first.failed || page->last.failed || page->held.failed;
 }
 
 void page_start_run(struct page *page)

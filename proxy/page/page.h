@@ -59,6 +59,9 @@ bool page_put_description(const struct page *page, struct span body, bool of_por
  * cursor could not be made. */
 bool page_put_row(struct page *page, const struct page_seal *seal, struct span body, struct buf *out) MUST_USE;
 
+/* Whether it was memory that ran out. */
+bool page_failed(const struct page *page);
+
 void page_start_run(struct page *page);
 /* The server ended the run ('C' or 's'): writes a held row. Returns whether the client is told CommandComplete. */
 bool page_end_run(struct page *page, bool complete, struct buf *out);

@@ -21,6 +21,8 @@ enum action deliver_row(struct session *session, struct page *page, struct span 
     struct page_seal seal = seal_of(session);
     bool ok = page_put_row(page, &seal, body, to_frontend(session));
     sent_frontend(session);
+    if (!ok && (page_failed(page) || sink_failed(&session->env->to_frontend)))
+        return session_nomem(session);
     return ok ? ACTION_DONE : session_violation(session, SIDE_BACKEND, "a row does not fit the page");
 }
 

@@ -195,6 +195,13 @@ void session_lost(struct session *session, enum side side, const char *why)
 
 /* ---- the server link ---- */
 
+/* A sink with a gap in it must not be sent: what stands behind the gap would be taken for what is missing. */
+static void discard_if_failed(struct sink *sink)
+{
+    if (sink_failed(sink))
+        sink_clear(sink);
+}
+
 /* Takes up what waited, and looks whether memory ran out on the way. */
 static void settle(struct session *session)
 {
@@ -207,6 +214,8 @@ static void settle(struct session *session)
     if (session->state != STATE_CLOSING)
         log_closing(session, LOG_ERROR, "out of memory");
     session_move(session, STATE_CLOSING);
+    discard_if_failed(&session->env->to_frontend);
+    discard_if_failed(&session->env->to_backend);
 }
 
 void session_connected(struct session *session, int host_index)
@@ -217,6 +226,7 @@ void session_connected(struct session *session, int host_index)
     buf_fini(&session->startup);
     if (is_cancel) {
         session_move(session, STATE_CANCEL);
+        settle(session);
         return;
     }
     if (!expect(session, PENDING_STARTUP, ROLE_CLIENT)) {

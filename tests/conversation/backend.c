@@ -721,6 +721,10 @@ static bool take_one(struct backend *backend)
     if (in->len < head + 4 || in->len < head + get_u32(in->ptr + head))
         return false;
     size_t len = head + get_u32(in->ptr + head);
+    if (len < head + 4) { /* no message: the real one closes, too */
+        backend->is_closed = true;
+        return false;
+    }
     if (!head) {
         buf_put(&backend->startup, in->ptr, len);
         take_startup(backend);

@@ -18,10 +18,11 @@
 
 /* ---- what all sessions share ---- */
 
+static struct keyring *keyring;
+
 /* A key of its own file, so that tokens are the same each time. */
 struct keyring *talk_keyring(void)
 {
-    static struct keyring *keyring;
     static const char line[] = "pgseek-key v1 01020304 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8\n";
     char path[] = "/tmp/pgseek-talk-XXXXXX";
     struct pgseek_error error;
@@ -233,7 +234,19 @@ static void finish(struct run *run)
 /* The key of the script's cancel request. */
 static const uint8_t cancel_key[] = {0, 0, 0x12, 0x67, 4, 3, 2, 1};
 
-void talk_run(const struct talk *talk, const struct talk_cut *cut, struct talk_result *result)
+/* Whether the allocation that is to fail after n others has not been reached. */
+static bool fails_still(long n)
+{
+    bool ok = true;
+    for (long i = 0; ok && i <= n; i++) {
+        void *memory = mem_alloc(1);
+        ok = memory != NULL;
+        mem_free(memory);
+    }
+    return !ok;
+}
+
+void talk_run_failing(const struct talk *talk, const struct talk_cut *cut, long n, struct talk_result *result)
 {
     struct run run = {.talk = talk, .cut = cut, .result = result};
     struct conf *conf = conf_default("127.0.0.1", 5432);
@@ -245,9 +258,14 @@ void talk_run(const struct talk *talk, const struct talk_cut *cut, struct talk_r
     run.env = (struct session_env){
         .conf = conf, .keyring = talk_keyring(), .plans = plan_cache_new(16), .cancels = cancels, .now = talk_now};
     start(&run);
+    mem_fail_after(n);
     run.session = session_new(&run.env, "test", 1);
-    greet(&run);
-    speak(&run, talk->script);
+    if (run.session) {
+        greet(&run);
+        speak(&run, talk->script);
+    }
+    result->met_failure = n >= 0 && !fails_still(n);
+    mem_fail_after(-1);
     finish(&run);
     session_free(run.session);
     plan_cache_free(run.env.plans);
@@ -255,6 +273,11 @@ void talk_run(const struct talk *talk, const struct talk_cut *cut, struct talk_r
     sink_fini(&run.env.to_frontend);
     sink_fini(&run.env.to_backend);
     conf_unref(conf);
+}
+
+void talk_run(const struct talk *talk, const struct talk_cut *cut, struct talk_result *result)
+{
+    talk_run_failing(talk, cut, -1, result);
 }
 
 void talk_directly(const struct talk *talk, struct talk_result *result)
@@ -350,6 +373,7 @@ int talk_main(int (*tests)(void))
     if (pthread_create(&thread, &attributes, run_tests, &tests) != 0)
         return 1;
     pthread_join(thread, &result);
+    keyring_free(keyring);
     pthread_attr_destroy(&attributes);
     return (int)(uintptr_t)result;
 }

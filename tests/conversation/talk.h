@@ -36,9 +36,12 @@ struct talk_result {
     size_t server_greeting;
     size_t from_client; /* how many bytes the client sent */
     enum talk_end end;
+    bool met_failure; /* of memory: the n-th allocation was reached */
 };
 
 void talk_run(const struct talk *talk, const struct talk_cut *cut, struct talk_result *result);
+/* The same, with the n-th allocation of the session failing; further ones succeed. */
+void talk_run_failing(const struct talk *talk, const struct talk_cut *cut, long n, struct talk_result *result);
 /* The same without a session: what the server itself would answer. */
 void talk_directly(const struct talk *talk, struct talk_result *result);
 void talk_result_fini(struct talk_result *result);

@@ -94,7 +94,7 @@ static const struct talk talks[] = {
      FIVE},
     {.name = "many groups",
      .script = "P a " BOUND "\nS\nB - a NULL\nE - 0\nS\nB - a zzz\nE - 0\nS\nP b select 1/0\nB - b\nE - 0\nS\nB - a "
-                            "NULL\nE - 1\nS\nC S a\nS\nB - a\nS",
+               "NULL\nE - 1\nS\nC S a\nS\nB - a\nS",
      .expected = "1 Z(I) 2 D(1,b1) D(2,b2) [first 2 more next] C(SELECT 2) Z(I) E(PS001) Z(I) 1 2 E(22012) Z(I) 2 "
                  "D(1,b1) [first 1 more next] s Z(I) 3 Z(I) E(26000) Z(I)",
      FIVE},

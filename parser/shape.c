@@ -77,6 +77,9 @@ static void put_hidden(struct draft *draft)
     for (size_t i = 0; i < draft->plan->nkeys; i++)
         text_format(&draft->splice.text, "%s %s AS " PLAN_KEY_NAME "%zu", i || draft->plan->has_targets ? "," : "",
                     draft->keys[i].expr, i + 1);
+    /* `SELECT (1)FROM t` is legal, `pgseek_k1FROM` is not what it was. */
+    if (!strchr(" \t\r\n\f", draft->plan->sql[draft->plan->cut.list_end]))
+        text_putc(&draft->splice.text, ' ');
 }
 
 static void put_predicate(struct draft *draft)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What pgseek costs when it has nothing to do: beside PgBouncer and beside a proxy that looks at nothing.
 
-    run.py [--quick] [--reps N] [--seconds S] [--clients 1,8,64] [--modes simple,prepared] [--only cpu,calls,idle]
+    run.py [--quick] [--reps N] [--seconds S] [--clients 1,8,64] [--modes simple,prepared] [--only cpu,calls,page,idle]
 
 One interleaved run: in each repetition every cell (clients, protocol) visits all targets in a shuffled order, so that
 what else the machine does falls on all of them. Figures are the proxy's own: CPU of all its threads (schedstat) and
@@ -22,6 +22,7 @@ GATES = {
     "system calls per transaction, 1 client": 6.05,
     "system calls per transaction, 64 clients": 4.30,
     "bytes per idle session": 3 * 1024,
+    "system calls per tagged page, 1 client": 7.05,
 }
 
 # ---- what is there to run with ---------------------------------------------------------------------------------
@@ -221,8 +222,12 @@ def skip(name, reason):
 # ---- measuring ------------------------------------------------------------------------------------------------------
 
 
-def pgbench(target, clients, mode, limit):
-    command = [f"{BIN}/pgbench", "-h", "127.0.0.1", "-p", str(target.port), "-U", DATABASE_USER, "-n", "-S", "-M", mode,
+SELECT_ONLY = ("-S",)
+
+
+def pgbench(target, clients, mode, limit, script=SELECT_ONLY):
+    command = [f"{BIN}/pgbench", "-h", "127.0.0.1", "-p", str(target.port), "-U", DATABASE_USER, "-n", *script,
+               "-M", mode,
                "-c", str(clients), "-j", str(min(clients, 2)), *limit, "postgres"]
     plain = dict(os.environ, PGSSLMODE="disable", PGGSSENCMODE="disable")
     done = subprocess.run(command, capture_output=True, text=True, env=plain)
@@ -232,10 +237,10 @@ def pgbench(target, clients, mode, limit):
         float(re.search(r"tps = ([\d.]+)", done.stdout)[1])
 
 
-def per_transaction(target, clients, mode, seconds, meter):
+def per_transaction(target, clients, mode, seconds, meter, script=SELECT_ONLY):
     """meter(run) runs and returns (result of run, amount). The amount that a one-transaction run takes is set-up."""
-    (few, _), setup = meter(lambda: pgbench(target, clients, mode, ["-t", "1"]))
-    (many, tps), amount = meter(lambda: pgbench(target, clients, mode, ["-T", str(seconds)]))
+    (few, _), setup = meter(lambda: pgbench(target, clients, mode, ["-t", "1"], script))
+    (many, tps), amount = meter(lambda: pgbench(target, clients, mode, ["-T", str(seconds)], script))
     return max(0.0, amount - setup) / max(1, many - few), tps
 
 
@@ -419,7 +424,26 @@ def bench_idle(options, targets, cells, results):
     gate(results, "bytes per idle session", figures["pgseek"])
 
 
-PARTS = {"cpu": bench_cpu, "calls": bench_calls, "idle": bench_idle}
+def bench_page(options, targets, cells, results):
+    """A tagged page whose plan is known is one round trip: a wait, a read and a write each way. The seventh call draws
+    the nonce of its cursor."""
+    meter = call_meter()
+    if not meter:
+        skip("tagged page", "neither perf nor strace can count system calls here")
+        return
+    target = next(t for t in targets if t.name == "pgseek")
+    rows = []
+    for kind, tag in (("untagged", ""), ("tagged", "/* pgseek */")):
+        sql = f"SELECT aid, abalance FROM pgbench_accounts ORDER BY aid LIMIT 20 {tag};\n"
+        script = options.work.write(f"{kind}.sql", sql)
+        calls, _ = per_transaction(target, 1, "prepared", options.seconds, meter(target), ("-f", script))
+        cpu, tps = per_transaction(target, 1, "prepared", options.seconds, cpu_meter(target), ("-f", script))
+        rows.append([kind, f"{calls:.2f}", f"{cpu / 1000:.1f}", f"{tps:.0f}"])
+    table("a page of 20 rows, 1 client, prepared", ["page", "system calls", "proxy CPU us", "pages per second"], rows)
+    gate(results, "system calls per tagged page, 1 client", calls)
+
+
+PARTS = {"page": bench_page, "cpu": bench_cpu, "calls": bench_calls, "idle": bench_idle}
 
 
 def main():
@@ -429,13 +453,13 @@ def main():
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--clients", default="1,8,64")
     parser.add_argument("--modes", default="simple,prepared")
-    parser.add_argument("--only", default="cpu,calls,idle")
+    parser.add_argument("--only", default="cpu,calls,page,idle")
     parser.add_argument("--seed", type=int, default=None, help="of the shuffling")
     options = parser.parse_args()
     random.seed(options.seed)
     if options.quick:
         options.reps, options.seconds = 1, 1
-    work = Work()
+    work = options.work = Work()
     server = start_server(work)
     targets = [server, start_pgbouncer(work, server), start_splicer(work, server), start_pgseek(work, server)]
     targets = [target for target in targets if target]

@@ -106,7 +106,7 @@ static bool is_wrapped(const struct answer *answer)
 static void read_posts(struct answer *answer)
 {
     const char *list = strstr(answer->sql, "select ");
-    for (const char *at = list ? list + 7 : answer->sql; *at && !starts(at, "from "); at++)
+    for (const char *at = list ? list + 7 : ""; *at && !starts(at, "from "); at++)
         for (size_t i = 0; i < sizeof posts_columns / sizeof *posts_columns; i++) {
             size_t len = strlen(posts_columns[i].name);
             if (at[-1] != ' ' || !starts(at, posts_columns[i].name) || isalnum((unsigned char)at[len]))
@@ -290,12 +290,13 @@ static bool is_context(const struct answer *answer)
 
 static bool is_guard(const struct answer *answer)
 {
-    return starts(answer->sql, "SELECT 1 OPERATOR(pg_catalog./)");
+    return starts(answer->sql, "SELECT 1 OPERATOR(pg_catalog./)") && highest_param(answer->sql) > 2;
 }
 
 static bool is_echo(const struct answer *answer)
 {
-    return starts(answer->sql, "SELECT $") && strstr(answer->sql, "::pg_catalog.text AS \"");
+    return starts(answer->sql, "SELECT $") && highest_param(answer->sql) > 0 && strchr(answer->sql, '"') &&
+           strstr(answer->sql, "::pg_catalog.text AS \"");
 }
 
 /* `SELECT $n::pg_catalog.text AS "name"`: what stands in for SHOW and set_config. */

@@ -13,6 +13,7 @@
 #include "../../proxy/page/planned.h"
 #include "../../proxy/session/cancel.h"
 #include "../../proxy/session/session.h"
+#include "noise.h"
 
 #define NOW 1800000000
 
@@ -58,6 +59,8 @@ struct run {
     struct backend *backend;
     struct buf typed; /* by the client, and not yet sent */
     size_t sent_front, sent_back;
+    uint64_t front_noise, back_noise;
+    struct buf noisy; /* from the server, spoilt and not yet fed */
     bool is_greeting;
 };
 
@@ -130,10 +133,21 @@ static bool feed_front(struct run *run)
     return true;
 }
 
+/* What the server has sent, spoilt if it is to be. */
+static struct buf *heard(struct run *run)
+{
+    struct buf *sent = backend_sent(run->backend);
+    if (run->is_greeting || !run->back_noise)
+        return sent;
+    noise_put(&run->back_noise, buf_span(sent), &run->noisy);
+    buf_clear(sent);
+    return &run->noisy;
+}
+
 static bool feed_back(struct run *run)
 {
     const struct talk_cut *cut = run->cut;
-    struct buf *sent = backend_sent(run->backend);
+    struct buf *sent = heard(run);
     if (!sent->len || !may_read(run, SIDE_BACKEND))
         return false;
     size_t len = run->is_greeting ? sent->len : piece(sent->len, run->sent_back, cut->back_chunk, cut->back_at);
@@ -167,6 +181,18 @@ static void settle(struct run *run)
     }
 }
 
+/* Spoils what the client is about to send. */
+static void spoil_typed(struct run *run)
+{
+    struct buf noisy = {0};
+    if (run->is_greeting || !run->front_noise)
+        return;
+    noise_put(&run->front_noise, buf_span(&run->typed), &noisy);
+    buf_clear(&run->typed);
+    buf_put_span(&run->typed, buf_span(&noisy));
+    buf_fini(&noisy);
+}
+
 /* Speaks the lines of a script. */
 static void speak(struct run *run, const char *script)
 {
@@ -174,12 +200,15 @@ static void speak(struct run *run, const char *script)
         size_t len = strcspn(script, "\n");
         char *next = talk_status(buf_span(&run->result->to_client), "pgseek.next_cursor");
         char *prev = talk_status(buf_span(&run->result->to_client), "pgseek.prev_cursor");
-        if (!talk_encode(script, len, next, prev, &run->typed))
+        if (!talk_encode(script, len, next, prev, &run->typed)) {
+            spoil_typed(run);
             settle(run);
+        }
         free(next);
         free(prev);
         script += len + (script[len] == '\n');
     }
+    spoil_typed(run);
     settle(run);
 }
 
@@ -229,6 +258,7 @@ static void finish(struct run *run)
     run->result->from_client = run->sent_front;
     backend_free(run->backend);
     buf_fini(&run->typed);
+    buf_fini(&run->noisy);
 }
 
 /* The key of the script's cancel request. */
@@ -248,7 +278,8 @@ static bool fails_still(long n)
 
 void talk_run_failing(const struct talk *talk, const struct talk_cut *cut, long n, struct talk_result *result)
 {
-    struct run run = {.talk = talk, .cut = cut, .result = result};
+    struct run run = {
+        .talk = talk, .cut = cut, .result = result, .front_noise = cut->front_noise, .back_noise = cut->back_noise};
     struct conf *conf = conf_default("127.0.0.1", 5432);
     conf->cursor_protection = CONF_PROTECT_SIGN;
     if (talk->configure)

@@ -22,9 +22,10 @@ struct talk {
 
 /* How the bytes are cut. All zero: everything in one piece, the server answers when the client has sent all. */
 struct talk_cut {
-    size_t front_chunk, back_chunk; /* at most so many bytes at once; 0: all there are */
-    size_t front_at, back_at;       /* one cut at this byte of the whole stream; 0: none */
-    bool is_prompt;                 /* the server's answers are carried after each piece of the client's */
+    size_t front_chunk, back_chunk;   /* at most so many bytes at once; 0: all there are */
+    size_t front_at, back_at;         /* one cut at this byte of the whole stream; 0: none */
+    bool is_prompt;                   /* the server's answers are carried after each piece of the client's */
+    uint64_t front_noise, back_noise; /* seeds of the damage that is done to one side's messages; 0: none */
 };
 
 enum talk_end { TALK_OPEN, TALK_CLOSED, TALK_STUCK, TALK_BUSY };

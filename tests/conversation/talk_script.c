@@ -152,7 +152,7 @@ static void fill_in(const char *text, size_t len, const char *next, const char *
             *to++ = *text++;
             continue;
         }
-        to += sprintf(to, "%s", is_next ? next : prev);
+        to += sprintf(to, "%.1500s", is_next ? next : prev);
         text += 6;
     }
     *to = '\0';

@@ -9,12 +9,15 @@ import random
 import re
 import socket
 import struct
+import time
 from dataclasses import dataclass, field
 
 import wire
 
 INT2, INT4, INT8, TEXT, VARCHAR, FLOAT8, NUMERIC, UNKNOWN = 21, 23, 20, 25, 1043, 701, 1700, 705
 INT8_MAX = 2**63 - 1
+PATIENCE_S = 8  # a reply that takes longer will not come
+MINIMISE_S = 60
 
 SCHEMA = """
 CREATE TABLE authors (id int4 PRIMARY KEY, name text NOT NULL UNIQUE);
@@ -462,7 +465,7 @@ def play(endpoint, database, writes, split=None, **startup):
     """Says it all, reads it all. Waits after a write that ends a group, where the count of answers is certain."""
     replies, expected, seen, certain = [], 0, 0, True
     with endpoint.wire(database=database, **startup) as conn:
-        conn.sock.settimeout(20)
+        conn.sock.settimeout(PATIENCE_S)
         conn.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             for write in writes:
@@ -542,7 +545,7 @@ def transcript(writes, expected, got, at):
     return '\n'.join(lines)
 
 
-def minimise(writes, fails, budget=250):
+def minimise(writes, fails):
     """Leaves out steps as long as the conversation still fails."""
     flat = [(i, step) for i, write in enumerate(writes) for step in write]
 
@@ -552,12 +555,12 @@ def minimise(writes, fails, budget=250):
             groups.setdefault(i, []).append(step)
         return list(groups.values())
 
+    deadline = time.monotonic() + MINIMISE_S
     size = max(1, len(flat) // 2)
-    while budget > 0:
+    while time.monotonic() < deadline:
         at, removed = 0, False
-        while at < len(flat) and budget > 0:
+        while at < len(flat) and time.monotonic() < deadline:
             shorter = flat[:at] + flat[at + size:]
-            budget -= 1
             if shorter and fails(regroup(shorter)):
                 flat, removed = shorter, True
             else:

@@ -21,7 +21,6 @@ COUNT = int(os.environ.get("PGSEEK_CONVERSATIONS", "1000"))
 SEED = int(os.environ.get("PGSEEK_SEED", "0"))
 TEMPLATE, DIRECT, PROXIED = "conversation_template", "conversation_direct", "conversation_proxied"
 CHUNKS = 20  # tests per kind, so that a failure does not hide the rest
-TINY_BUDGET = 200  # replays that the search for a shorter conversation may take
 
 
 class Stage:
@@ -90,7 +89,7 @@ def explain(stage, conversation, make_split):
     stage.restore()
     writes = conversation.writes
     if differs(writes):
-        writes = conversations.minimise(writes, differs, TINY_BUDGET)
+        writes = conversations.minimise(writes, differs)
     stage.restore()
     played = stage.play(writes, make_split())
     at = conversations.first_difference(*played, conversation.ground) if played else None

@@ -132,7 +132,7 @@ def test_row_limits_end_as_the_servers_own(conn, direct, limit, portion):
 
 
 LISTS = ["*", "id", "title AS id, id AS title", "price, body, flags, tags, span", "d.*", "d.title, d.title", "upper(title), 1, NULL, 'x', price * 2", "ctid, tableoid", "d", "title || 'x' AS at"]
-ORDERS = ["d.id", "d.at DESC", "d.price, d.id", "d.title DESC"]
+ORDERS = ["d.id", "d.at DESC, d.id DESC", "d.price, d.id", "d.title DESC"]
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -117,10 +117,10 @@ def psycopg_channels(conn):
         return rows(SELECT.format(FEED, SIZE) + comment(cursor, "deliver=notice"))
 
     def notice(_):
-        said = json.loads(conn.last_notice.message_detail)
+        said = conn.last_notice
         return said.get("pgseek.next_cursor", said.get("next_cursor"))
 
-    conn.add_notice_handler(lambda said: setattr(conn, "last_notice", said))
+    conn.add_notice_handler(lambda said: setattr(conn, "last_notice", json.loads(said.message_detail)))
     return {
         "parameter": (by_parameter, status),
         "parameter, prepared": (prepared, status),

@@ -36,7 +36,8 @@ def admin(server):
 
 
 @pytest.fixture
-def conn(proxy):
+def conn(proxy, admin):
+    """Closed before the table is dropped, whatever transaction a test has left open."""
     with proxy.wire() as conn:
         yield conn
 
@@ -74,9 +75,10 @@ def page_with(conn, token, when, change, name=""):
 
 
 def warm(conn):
-    """The first page, asked twice so that whatever is kept is kept; returns the cursor behind it."""
-    asker = pages.Extended(conn, SQL.replace("/* pgseek cursor=$1 */", ""))
-    asker.ask()
+    """The first pages, asked twice so that whatever is kept is kept; returns the cursor behind the first."""
+    asker = pages.Extended(conn, SQL.split(" /*")[0])
+    assert asker.text() == SQL
+    asker.ask(asker.ask().next)
     page = asker.ask()
     assert (page.action, [int(row[0]) for row in page.rows]) == ("first", [1, 2, 3, 4])
     return page.next
@@ -109,9 +111,9 @@ def test_another_session_takes_the_proof_away(conn, admin, loss, when):
     if when in ("Parse", "Bind") and not waited:
         assert outcome.error in REFUSALS, f"answered without a proof: {outcome.codes}"
         return
-    assert waited or when == "Bind", "the proof could be taken away while the page was running"
-    assert outcome.codes == [5, 6, 7, 8][:len(outcome.codes)]
-    assert outcome.error in REFUSALS or outcome.codes == [5, 6, 7, 8] or outcome.codes[:1] == [5]
+    assert outcome.error is None, f"{outcome.error} without a change"
+    assert waited, "the proof could be taken away while the page was running"
+    assert outcome.codes == [5, 6, 7, 8]
 
 
 def expected_codes(admin, after):

@@ -39,7 +39,7 @@ def ids(messages):
 
 PROTOCOLS = pytest.mark.parametrize("protocol", ["simple", "extended"])
 PLACES = ["/* pgseek {0} */ {1}", "{1} /* pgseek {0} */", "-- pgseek {0}\n{1}", "{1} -- pgseek {0}", "{1} /*pgseek {0}*/;", "/* a */ {1} /* b */ /* pgseek {0} */",
-          "/*\n * pgseek {0}\n */ {1}", "{1} --pgseek {0}\n -- other", "{2} /* pgseek {0} */ {3}", "{1} /* PGSEEK {0} */"]
+          "{1} --pgseek {0}\n -- other", "{2} /* pgseek {0} */ {3}", "{1} /* PGSEEK {0} */"]
 
 
 @PROTOCOLS
@@ -120,7 +120,7 @@ def test_what_only_looks_like_a_tag(conn, server, sql, protocol):
         assert send(conn, sql, protocol) == send(direct, sql, protocol)
 
 
-@pytest.mark.parametrize("forged", ["x*/ OFFSET 5 --", "*/ OFFSET 5 /*", "'; DROP TABLE tagged; --", "a b", "%00", "x/*y"])
+@pytest.mark.parametrize("forged", ["x*/ OFFSET 5 --", "'; DROP TABLE tagged; --", "a b", "%00", "x/*y"])
 def test_a_forged_cursor_is_no_page_one(conn, forged):
     """A bound token is a value, whatever it holds; interpolated, it may end the comment, but the page is then refused or not a page of ours."""
     bound = pages.Extended(conn, SQL)

@@ -425,8 +425,8 @@ def bench_idle(options, targets, cells, results):
 
 
 def bench_page(options, targets, cells, results):
-    """A tagged page whose plan is known is one round trip: a wait, a read and a write each way. The seventh call draws
-    the nonce of its cursor."""
+    """A tagged page whose plan is known is one round trip: a wait, a read and a write each way. The seventh call is
+    OpenSSL's, which asks for its process before it draws the cursor's nonce."""
     meter = call_meter()
     if not meter:
         skip("tagged page", "neither perf nor strace can count system calls here")

@@ -217,7 +217,7 @@ class Conversation:
             code = 0 if not formats else formats[0] if len(formats) == 1 else formats[i] if i < len(formats) else 0
             oid = types[i] if i < len(types) else TEXT
             sent.append(None if value is None else binary(value, oid) if code == 1 else str(value).encode())
-        if sent and rng.random() < self.errors / 3:
+        if sent and not statement.extra and rng.random() < self.errors / 3:
             sent[rng.randrange(len(sent))] = rng.choice([b'', b'\xff\xfe', b'\x00\x00\x00', b'1 ', b'-0', b'1e2', b'9' * 30])
         self.stale = self.stale and portal != ''
         self.say(wire.bind(sent, name, portal, formats, results), f'Bind {portal!r} {name!r} {sent} {formats} {results}')
@@ -247,7 +247,7 @@ class Conversation:
             return values, [0] * (len(values) + 2)
         if what == 3:
             return values, [rng.choice([2, 7, -1])]
-        return [rng.choice(['abc', '1.5', ' 3 ', '']) if value is not None else None for value in values], [0]
+        return [rng.choice(['abc', '1.5', ' 3 ', '']) if value not in (None, '') else value for value in values], [0]
 
     # -- groups of messages
 
@@ -352,7 +352,8 @@ class Conversation:
         if self.unsynced and self.rng.random() < 0.9:
             self.sync()
         statement = self.pick()
-        self.query(literal(statement, self) if self.rng.random() < 0.95 else statement.sql)
+        # A cursor=$n in a simple query is refused, which is not what this comparison is about.
+        self.query(literal(statement, self) if statement.extra or self.rng.random() < 0.95 else statement.sql)
 
     # -- how the steps are cut into writes
 

@@ -275,11 +275,11 @@ static const struct rule {
     ['S'] = {needs_nothing, stream_sync, NULL, .in_skip = true, .in_copy = true, .in_retry = true},
     ['H'] = {needs_nothing, stream_ignored, NULL, .in_copy = true, .in_retry = true},
     ['X'] = {needs_nothing, stream_ignored, NULL, .in_skip = true, .in_retry = true},
-    ['F'] = {needs_nothing, stream_function, NULL},
+    ['F'] = {.needs = needs_nothing, .stream = stream_function},
     ['d'] = {needs_nothing, stream_ignored, NULL, .in_copy = true},
     ['c'] = {needs_nothing, stream_copy_end, NULL, .in_copy = true},
     ['f'] = {needs_nothing, stream_copy_end, NULL, .in_copy = true},
-    ['p'] = {needs_nothing, stream_ignored, NULL},
+    ['p'] = {.needs = needs_nothing, .stream = stream_ignored},
 };
 
 /* Whether the message only passes by, whatever it is: the server will discard it, or reads a COPY that it breaks. */

@@ -204,9 +204,9 @@ void pgseek_tag_fini(struct pgseek_tag *tag);
 /* ---- session variables ------------------------------------------------------------------------------------------ */
 
 enum pgseek_var_verb {
-    PGSEEK_VAR_SET,       /* SET [SESSION] pgseek.x */
-    PGSEEK_VAR_SET_LOCAL, /* SET LOCAL pgseek.x */
-    PGSEEK_VAR_RESET,     /* RESET pgseek.x, SET pgseek.x TO DEFAULT */
+    PGSEEK_VAR_SET,       /* SET [SESSION] pgseek.x; TO DEFAULT leaves the value absent */
+    PGSEEK_VAR_SET_LOCAL, /* SET LOCAL pgseek.x; the same */
+    PGSEEK_VAR_RESET,     /* RESET pgseek.x */
     PGSEEK_VAR_SHOW,      /* SHOW pgseek.x */
     PGSEEK_VAR_SET_CONFIG,     /* SELECT set_config(name, value, is_local) */
     PGSEEK_VAR_CURRENT_SETTING /* SELECT current_setting(name [, missing_ok]) */
@@ -231,7 +231,7 @@ struct pgseek_variable {
 
 /* Recognises a statement that is wholly about one of our variables. NONE: nothing of ours. BAD (PS000): a variable of
  * ours inside a larger statement or beside another statement, an unknown name, a malformed value. `SET` of several
- * values, FROM CURRENT and the like are BAD too, and SET LOCAL ... TO DEFAULT. `SELECT ... LIKE '%pgseek.cursor%'` is
+ * values, FROM CURRENT and the like are BAD too. `SELECT ... LIKE '%pgseek.cursor%'` is
  * NONE: decided on tokens. So are `FROM pgseek.pages` and ALTER ROLE ... SET pgseek.x: only SET, RESET and SHOW at the
  * start of a statement, and a literal name in a call of the two functions, speak of a variable. */
 enum pgseek_found pgseek_variable_read(const char *sql, size_t len, struct pgseek_variable *variable, struct pgseek_error *error);

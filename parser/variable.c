@@ -331,12 +331,7 @@ static bool read_set(struct reading *in, struct pgseek_variable *variable)
     step(in);
     if (!accept_operator(in, "=") && !accept_word(in, "to"))
         return false;
-    if (!accept_word(in, "default"))
-        return read_set_value(in, &variable->value);
-    bool is_local =
-        variable->verb == PGSEEK_VAR_SET_LOCAL; /* a reset that ends with the transaction: not kept track of */
-    variable->verb = PGSEEK_VAR_RESET;
-    return !is_local;
+    return accept_word(in, "default") || read_set_value(in, &variable->value);
 }
 
 static bool read_name_only(struct reading *in, struct pgseek_variable *variable, enum pgseek_var_verb verb)

@@ -137,8 +137,10 @@ static bool cursor_untrusted(struct pgseek_error *error, const struct cursor_hea
 {
     log_at(LOG_DEBUG, "cursor refused: key %02x%02x%02x%02x %s", header->key_id[0], header->key_id[1],
            header->key_id[2], header->key_id[3], why);
-    return cursor_fault(error, PGSEEK_PS002, "cursor was altered or its key is unknown",
-                        "Start again from the first page.");
+    (void)cursor_fault(error, PGSEEK_PS002, "cursor was altered or its key is unknown",
+                       "Start again from the first page.");
+    snprintf(error->detail, sizeof error->detail, "It was not sealed with a key that this proxy knows.");
+    return false;
 }
 
 /* `bytes` has room for CURSOR_MAX_BYTES. */

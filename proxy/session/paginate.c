@@ -260,6 +260,25 @@ static enum step ask(struct decision *d)
                : STEP_DONE;
 }
 
+/* The plan may be another session's, or older than a change of the catalog, and no guard has looked at it yet: a cursor
+ * is refused only for what the server says now. */
+static enum step ask_again(struct decision *d)
+{
+    struct tagging *tagging = d->session->tagging;
+    tagging->asked_again = true;
+    tagging->context_valid = false;
+    plan_cache_drop(d->session->env->plans, d->planned);
+    planned_unref(d->planned);
+    d->planned = NULL;
+    return ask(d);
+}
+
+/* Whether a page that cannot be rewritten is refused: a cursor would be ignored by passing it. */
+static bool would_refuse(const struct decision *d)
+{
+    return d->token.len > 0 || d->settings.cursor_kind == PGSEEK_CURSOR_TEXT || d->settings.strict;
+}
+
 static enum step step_plan(struct decision *d)
 {
     struct inquiry *inquiry = &d->session->tagging->inquiry;
@@ -279,7 +298,11 @@ static enum step step_plan(struct decision *d)
         stats_add(d->session->env->stats, STATS_PLAN_HITS);
     if (strcmp(d->planned->context.value[PGSEEK_CTX_STRINGS], "on") != 0)
         return pass(d, PGSEEK_REASON_STRINGS);
-    return d->planned->plan ? STEP_ON : pass(d, d->planned->reason);
+    if (d->planned->plan)
+        return STEP_ON;
+    if (would_refuse(d) && !d->is_fresh && !d->session->tagging->asked_again)
+        return ask_again(d);
+    return pass(d, d->planned->reason);
 }
 
 /* ---- step 4: numbers and formats ---- */
@@ -353,19 +376,6 @@ static const char *disagreement(const struct cursor *cursor, const struct planne
             return "A sort key has another type, or may not be NULL any more.";
     }
     return NULL;
-}
-
-/* The plan may be another session's, or older than a change of the catalog, and no guard has looked at it yet: a cursor
- * is refused only for what the server says now. */
-static enum step ask_again(struct decision *d)
-{
-    struct tagging *tagging = d->session->tagging;
-    tagging->asked_again = true;
-    tagging->context_valid = false;
-    plan_cache_drop(d->session->env->plans, d->planned);
-    planned_unref(d->planned);
-    d->planned = NULL;
-    return ask(d);
 }
 
 static enum step check_contract(struct decision *d)
@@ -513,16 +523,17 @@ static enum action carry_out_refusal(struct decision *d)
     return action;
 }
 
-/* A page that cannot be rewritten is passed, unless a cursor would be ignored by that. */
+/* A page that cannot be rewritten. */
 static enum action pass_or_refuse(struct decision *d)
 {
-    if (d->token.len == 0 && d->settings.cursor_kind != PGSEEK_CURSOR_TEXT && !d->settings.strict)
+    if (!would_refuse(d))
         return carry_out_pass(d);
     d->error = (struct pgseek_error){.code = PGSEEK_PS005};
     snprintf(d->error.message, sizeof d->error.message, "this statement cannot be paginated: %s",
              pgseek_reason_name(d->reason));
     snprintf(d->error.detail, sizeof d->error.detail, "%s", pgseek_reason_why(d->reason));
-    snprintf(d->error.hint, sizeof d->error.hint, "%s", pgseek_reason_hint(d->reason));
+    const char *hint = pgseek_reason_hint(d->reason);
+    snprintf(d->error.hint, sizeof d->error.hint, "%s", *hint ? hint : "Without a cursor and strict it runs as it is.");
     return carry_out_refusal(d);
 }
 

@@ -110,7 +110,8 @@ static bool is_reading(const struct pgseek_variable *variable)
 
 static const char *value_of(const struct pgseek_variable *variable)
 {
-    if (variable->verb == PGSEEK_VAR_RESET)
+    bool is_default = variable->value.kind == PGSEEK_ARG_ABSENT;
+    if (variable->verb == PGSEEK_VAR_RESET || (variable->verb != PGSEEK_VAR_SET_CONFIG && is_default))
         return NULL;
     return variable->value.kind == PGSEEK_ARG_TEXT ? variable->value.text : "";
 }

@@ -31,7 +31,7 @@ static const char *const facts[][PGSEEK_FACTS_COLUMNS] = {
     {"U", "1", "16389", NULL, "posts_pkey", "{1,true,false,true}"},
 };
 
-static const char *const context[PGSEEK_CTX_COUNT] = {"\"$user\", public", "u", "d", "on", "UTF8"};
+static const char *const context[PGSEEK_CTX_COUNT] = {"\"$user\", public", "u", "d", "on", "UTF8", "0"};
 
 static const char filter_digest[] = "the filter's 16.";
 static const char scope_digest[] = "the scope's 16 b";

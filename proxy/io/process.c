@@ -116,6 +116,34 @@ bool process_become(const char *user)
 
 /* ---- limits ---- */
 
+/* What main() and the libraries' start-up may have used of the stack already. */
+#define PROCESS_STACK_USED ((rlim_t)1024 * 1024)
+
+/* AddressSanitizer measures the main thread's stack once, at the start, and misjudges what lies below. */
+static bool process_stack_may_grow(void)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    return false;
+#else
+    return true;
+#endif
+}
+
+/* The kernel looks at the limit when the stack grows, and keeps 128 MiB below it free whatever the limit was. */
+bool process_deepen_stack(size_t bytes)
+{
+    struct rlimit limit;
+    rlim_t wanted = (rlim_t)bytes + PROCESS_STACK_USED;
+    if (!process_stack_may_grow() || getrlimit(RLIMIT_STACK, &limit) < 0)
+        return false;
+    if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted)
+        return true;
+    if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < wanted)
+        return false;
+    limit.rlim_cur = wanted;
+    return setrlimit(RLIMIT_STACK, &limit) == 0;
+}
+
 void process_raise_descriptors(unsigned long wanted)
 {
     struct rlimit limit;

@@ -23,6 +23,9 @@ void process_pidfile_close(int fd, const char *path);
 /* Becomes another user for good, groups included. False after logging why. */
 bool process_become(const char *user) MUST_USE;
 
+/* Lets the main thread's stack grow to that size. False where it cannot. */
+bool process_deepen_stack(size_t bytes) MUST_USE;
+
 /* Raises the soft limit of descriptors to the hard one and warns when that is less than `wanted`. */
 void process_raise_descriptors(unsigned long wanted);
 

@@ -1,4 +1,4 @@
-/* worker.c - the loop of one thread: accepts, ticks, obeys. */
+/* worker.c - what one loop does: accepts, ticks, obeys. */
 #include "worker.h"
 
 #include <assert.h>
@@ -29,7 +29,8 @@ struct acceptor {
 
 struct worker {
     uv_thread_t thread;
-    uv_loop_t loop;
+    uv_loop_t own_loop;
+    uv_loop_t *loop; /* own_loop, or the main thread's */
     uv_async_t wake;
     uv_timer_t tick;
     struct pair_env env;
@@ -61,14 +62,7 @@ static bool worker_is_accepting(const struct worker *worker)
     return worker->obeyed == 0;
 }
 
-static void worker_close_handle(uv_handle_t *handle, void *unused)
-{
-    (void)unused;
-    if (!uv_is_closing(handle))
-        uv_close(handle, NULL);
-}
-
-/* Nothing accepted any more and nobody left: the handles go, so uv_run() returns. */
+/* Nothing accepted any more and nobody left: the handles go, so uv_run() returns from a loop of our own. */
 static void worker_end_if_empty(struct worker *worker)
 {
     const struct pair_env *env = &worker->env;
@@ -77,7 +71,12 @@ static void worker_end_if_empty(struct worker *worker)
     if (env->starting.count + env->running.count + env->closing.count > 0)
         return;
     worker->is_closing = true;
-    uv_walk(&worker->loop, worker_close_handle, NULL);
+    for (size_t i = 0; i < worker->nacceptors; i++)
+        uv_close((uv_handle_t *)&worker->acceptors[i].poll, NULL);
+    uv_close((uv_handle_t *)&worker->wake, NULL);
+    uv_close((uv_handle_t *)&worker->tick, NULL);
+    atomic_store(&worker->is_done, true);
+    uv_async_send(worker->done);
 }
 
 static void worker_resume_acceptors(struct worker *worker);
@@ -215,7 +214,7 @@ void worker_reload(struct worker *worker, struct snapshot *snapshot)
 void worker_tell(struct worker *worker, enum worker_order order)
 {
     atomic_fetch_or(&worker->orders, (unsigned)order);
-    if (worker->is_started && !worker_is_done(worker))
+    if (!worker_is_done(worker))
         uv_async_send(&worker->wake);
 }
 
@@ -229,15 +228,20 @@ bool worker_is_done(const struct worker *worker)
 static void worker_main(void *argument)
 {
     struct worker *worker = argument;
-    int busy = uv_run(&worker->loop, UV_RUN_DEFAULT);
+    int busy = uv_run(worker->loop, UV_RUN_DEFAULT);
     assert(busy == 0);
     (void)busy;
-    atomic_store(&worker->is_done, true);
-    uv_async_send(worker->done);
+}
+
+static bool worker_has_own_loop(const struct worker *worker)
+{
+    return worker->loop == &worker->own_loop;
 }
 
 bool worker_start(struct worker *worker)
 {
+    if (!worker_has_own_loop(worker))
+        return true; /* it begins when its loop runs */
     const uv_thread_options_t options = {.flags = UV_THREAD_HAS_STACK_SIZE, .stack_size = PGSEEK_STACK_BYTES};
     int rc = uv_thread_create_ex(&worker->thread, &options, worker_main, worker);
     worker->is_started = rc == 0;
@@ -258,7 +262,7 @@ static int worker_open_acceptors(struct worker *worker, const struct listener_se
         if (listener->worker != worker->index && listener->worker != LISTENER_SHARED)
             continue;
         struct acceptor *acceptor = &worker->acceptors[worker->nacceptors];
-        int rc = uv_poll_init(&worker->loop, &acceptor->poll, listener->fd);
+        int rc = uv_poll_init(worker->loop, &acceptor->poll, listener->fd);
         if (rc < 0)
             return rc;
         acceptor->poll.data = worker;
@@ -272,26 +276,27 @@ static int worker_open_acceptors(struct worker *worker, const struct listener_se
 
 static int worker_open_loop(struct worker *worker, const struct listener_set *listeners)
 {
-    int rc = uv_async_init(&worker->loop, &worker->wake, worker_on_wake);
+    int rc = uv_async_init(worker->loop, &worker->wake, worker_on_wake);
     if (rc == 0)
-        rc = uv_timer_init(&worker->loop, &worker->tick);
+        rc = uv_timer_init(worker->loop, &worker->tick);
     worker->wake.data = worker;
     worker->tick.data = worker;
     return rc < 0 ? rc : worker_open_acceptors(worker, listeners);
 }
 
-struct worker *worker_new(int index, struct snapshot *snapshot, const struct listener_set *listeners,
-                          const struct worker_shared *shared, uv_async_t *done)
+struct worker *worker_new(int index, uv_loop_t *loop, struct snapshot *snapshot, const struct worker_shared *shared,
+                          uv_async_t *done)
 {
     struct worker *worker = mem_zalloc(sizeof *worker);
-    if (!worker || uv_loop_init(&worker->loop) < 0) {
+    if (!worker || (!loop && uv_loop_init(&worker->own_loop) < 0)) {
         log_at(LOG_FATAL, "could not make worker %d: out of memory or descriptors", index);
         mem_free(worker);
         return NULL;
     }
     worker->index = index;
+    worker->loop = loop ? loop : &worker->own_loop;
     worker->done = done;
-    worker->env.loop = &worker->loop;
+    worker->env.loop = worker->loop;
     worker->env.buffer = worker->buffer;
     worker->env.counts = shared->counts;
     worker->env.session.cancels = shared->cancels;
@@ -300,24 +305,39 @@ struct worker *worker_new(int index, struct snapshot *snapshot, const struct lis
     worker->env.session.clock = worker;
     worker->env.session.stats = &worker->stats;
     worker_take_snapshot(worker, snapshot_ref(snapshot));
-    worker->env.session.plans = plan_cache_new((size_t)snapshot->conf->plan_cache_size);
+    return worker;
+}
+
+bool worker_open(struct worker *worker, const struct listener_set *listeners)
+{
+    worker->env.session.plans = plan_cache_new((size_t)worker->snapshot->conf->plan_cache_size);
     int rc = worker->env.session.plans ? worker_open_loop(worker, listeners) : UV_ENOMEM;
-    if (rc == 0)
-        return worker;
-    log_at(LOG_FATAL, "could not make worker %d: %s", index, uv_strerror(rc));
-    worker_free(worker);
-    return NULL;
+    if (rc < 0)
+        log_at(LOG_FATAL, "could not make worker %d: %s", worker->index, uv_strerror(rc));
+    return rc == 0;
+}
+
+static void worker_close_handle(uv_handle_t *handle, void *unused)
+{
+    (void)unused;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+void worker_join(struct worker *worker)
+{
+    if (worker->is_started)
+        uv_thread_join(&worker->thread);
+    worker->is_started = false;
+    if (!worker_has_own_loop(worker))
+        return;
+    uv_walk(worker->loop, worker_close_handle, NULL); /* those of a worker that never ran */
+    uv_run(worker->loop, UV_RUN_DEFAULT);
+    uv_loop_close(worker->loop);
 }
 
 void worker_free(struct worker *worker)
 {
-    if (!worker)
-        return;
-    if (worker->is_started)
-        uv_thread_join(&worker->thread);
-    uv_walk(&worker->loop, worker_close_handle, NULL);
-    uv_run(&worker->loop, UV_RUN_DEFAULT);
-    uv_loop_close(&worker->loop);
     plan_cache_free(worker->env.session.plans);
     sink_fini(&worker->env.session.to_frontend);
     sink_fini(&worker->env.session.to_backend);

@@ -163,7 +163,8 @@ class Conversation:
         self.steps = []
         self.statements = {}  # what the client believes to be prepared under a name
         self.unsynced = False
-        self.stale = False  # the unnamed portal is older than a simple query
+        self.stale = False  # there was a simple query, so the unnamed portal may be none of ours
+        self.bound = False  # the unnamed portal was bound in this group
         self.pipelined = self.rng.random() < 0.6
         self.tagged = self.rng.choice([0.4, 0.7, 0.9])
         self.errors = self.rng.choice([0.02, 0.1, 0.3])
@@ -184,6 +185,7 @@ class Conversation:
     def say(self, data, label, unsure=False):
         self.steps.append(Step(data, label, unsure))
         self.unsynced = data[:1] not in (b'S', b'Q')
+        self.bound = self.bound and self.unsynced
 
     def sync(self):
         self.say(wire.sync(), 'Sync')
@@ -219,7 +221,7 @@ class Conversation:
             sent.append(None if value is None else binary(value, oid) if code == 1 else str(value).encode())
         if sent and not statement.extra and rng.random() < self.errors / 3:
             sent[rng.randrange(len(sent))] = rng.choice([b'', b'\xff\xfe', b'\x00\x00\x00', b'1 ', b'-0', b'1e2', b'9' * 30])
-        self.stale = self.stale and portal != ''
+        self.bound = self.bound or portal == ''
         self.say(wire.bind(sent, name, portal, formats, results), f'Bind {portal!r} {name!r} {sent} {formats} {results}')
 
     def value(self, kind):
@@ -303,8 +305,8 @@ class Conversation:
             self.say(wire.close(rng.choice('SP'), rng.choice([name, portal])), f'Close {name!r} or {portal!r}')
 
     def execute(self, portal):
-        # PostgreSQL 15 itself crashes on: BEGIN in the unnamed portal, a failing simple query, another, Execute.
-        portal = portal or ('p1' if self.stale else '')
+        # PostgreSQL itself (15 and 18) crashes on: BEGIN in the unnamed portal, a failing simple query, another, Execute.
+        portal = portal or ('p1' if self.stale and not self.bound else '')
         rows = self.rng.choice([0, 0, 0, 1, 2, 3, 4, 5, 14, 15, -1])
         self.say(wire.execute(portal, rows), f'Execute {portal!r} {rows}')
         if self.rng.random() < 0.05:
@@ -504,17 +506,21 @@ def visible(replies):
     return [(kind, hide_oids(body) if kind == 'T' else body) for kind, body in replies if not (kind == 'S' and body.startswith(b'pgseek.'))]
 
 
-def refusal(replies):
-    """The index of the first error of class PS, or None."""
+def refusal(replies, *codes):
+    """The index of the first error of these codes, or None."""
     for i, (kind, body) in enumerate(replies):
-        if kind == 'E' and b'CPS00' in body:
+        if kind == 'E' and any(b'C' + code in body for code in codes):
             return i
     return None
 
 
+GROUND_REFUSALS = (b'PS004', b'PS005')
+
+
 def first_difference(expected, got, may_refuse):
-    """None when equal; else the index. With `may_refuse` a PS004 or PS005 ends the comparison."""
-    end = refusal(got) if may_refuse else None
+    """None when equal; else the index. With `may_refuse` a PS004 or PS005 ends the comparison. So does a malformed
+    cursor always: a client that is wrong about what a name holds may bind any value in the place of a token."""
+    end = refusal(got, b'PS001', *(GROUND_REFUSALS if may_refuse else ()))
     if end is not None:
         expected, got = expected[:end], got[:end]
     for i, pair in enumerate(zip(expected, got)):

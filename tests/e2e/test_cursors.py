@@ -66,7 +66,8 @@ def test_flipped_bits(conn, token, say):
     bits = len(token) * 6 // 8 * 8
     for bit in sorted(random.Random(1).sample(range(bits), min(60, bits)) + [0, 8, 16, bits - 1]):
         fault(conn, say(conn, flipped(token, bit)), "PS001", "PS002")
-    assert len(pages.page_of(say(conn, token)).rows) == 3
+    if say is extended:  # as a literal, $1 makes another statement
+        assert len(pages.page_of(say(conn, token)).rows) == 3
 
 
 @BOTH
@@ -239,7 +240,8 @@ def test_key_file_and_rotation(make_proxy, run_dir, protection):
         assert len(pages.page_of(extended(conn, old)).rows) == 3, "the old key still opens"
         new = pages.Extended(conn, SQL, ["1"]).ask().next
         fault(conn, extended(conn, flipped(new, 200)), "PS001", "PS002")
-    keys.write_text("".join(line for line in keys.read_text().splitlines(True)[:1]))
+    newest = next(line for line in keys.read_text().splitlines(True) if line.startswith("pgseek-key"))
+    keys.write_text(newest)
     proxy.restart()
     with proxy.wire() as conn:
         assert len(pages.page_of(extended(conn, new)).rows) == 3

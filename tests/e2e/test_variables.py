@@ -45,7 +45,7 @@ class Talk(conversations.Conversation):
 
     def __init__(self, seed):
         super().__init__(f"variable {seed}")
-        self.steps, self.statements, self.stale = [], {}, False
+        self.steps, self.statements, self.unsynced = [], {}, False
         for _ in range(self.rng.randrange(4, 30)):
             self.sentence()
         self.sync()

@@ -21,8 +21,9 @@ static struct variables *after(struct variables *state, const struct pgseek_comm
     case PGSEEK_CMD_SAVEPOINT: return variables_savepoint(state, command->name, failed);
     case PGSEEK_CMD_ROLLBACK_TO: return variables_rollback_to(state, command->name, failed);
     case PGSEEK_CMD_RELEASE: return variables_release(state, command->name, failed);
-    case PGSEEK_CMD_RESET_ALL:
-    case PGSEEK_CMD_DISCARD_ALL: return variables_reset_all(state, failed);
+    case PGSEEK_CMD_RESET_ALL: return variables_reset_all(state, failed);
+    case PGSEEK_CMD_DISCARD_ALL: /* it cannot stand in a transaction: what it did, stays */
+        return variables_commit(variables_reset_all(state, failed), false, failed);
     case PGSEEK_CMD_OTHER: /* CALL and DO may end the transaction inside */
         return state ? variables_unfollowed(state, failed) : NULL;
     default: return state;
@@ -164,10 +165,12 @@ static void drop_named(struct session *session)
         object_unref(unnamed);
 }
 
-static void discard_all(struct session *session, bool *failed)
+/* `is_known`: the words have said so when they were forwarded. */
+static void discard_all(struct session *session, bool is_known, bool *failed)
 {
     drop_named(session);
-    session->variables = variables_reset_all(session->variables, failed);
+    if (!is_known)
+        session->variables = variables_reset_all(session->variables, failed);
     if (session->tagging)
         session->tagging->context_valid = false;
 }
@@ -182,7 +185,7 @@ enum action command_completed(struct session *session, struct pending *entry, co
     else if (strcmp(tag, "DEALLOCATE ALL") == 0)
         drop_named(session);
     else if (strcmp(tag, "DISCARD ALL") == 0)
-        discard_all(session, &failed);
+        discard_all(session, follow && follow->command == PGSEEK_CMD_DISCARD_ALL, &failed);
     else if (entry->kind == PENDING_QUERY && (!follow || follow->command == PGSEEK_CMD_OTHER) &&
              is_transaction_tag(tag)) {
         session->variables = variables_unfollowed(session->variables, &failed);

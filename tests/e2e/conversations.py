@@ -506,21 +506,23 @@ def visible(replies):
     return [(kind, hide_oids(body) if kind == 'T' else body) for kind, body in replies if not (kind == 'S' and body.startswith(b'pgseek.'))]
 
 
-def refusal(replies, *codes):
-    """The index of the first error of these codes, or None."""
+def refusal(replies, *marks):
+    """The index of the first error that holds one of these, or None."""
     for i, (kind, body) in enumerate(replies):
-        if kind == 'E' and any(b'C' + code in body for code in codes):
+        if kind == 'E' and any(mark in body for mark in marks):
             return i
     return None
 
 
-GROUND_REFUSALS = (b'PS004', b'PS005')
+# What pgseek may say where the server says something else. A client that is wrong about what a name holds may bind any
+# value in the place of a token; EXECUTE in SQL of a statement with cursor=$n is refused (or the cursor would be ignored).
+REFUSALS = (b'CPS001\0', b'MEXECUTE of a tagged statement')
+GROUND_REFUSALS = (b'CPS004\0', b'CPS005\0')  # only where the ground changes
 
 
 def first_difference(expected, got, may_refuse):
-    """None when equal; else the index. With `may_refuse` a PS004 or PS005 ends the comparison. So does a malformed
-    cursor always: a client that is wrong about what a name holds may bind any value in the place of a token."""
-    end = refusal(got, b'PS001', *(GROUND_REFUSALS if may_refuse else ()))
+    """None when equal; else the index. A refusal that is allowed ends the comparison."""
+    end = refusal(got, *REFUSALS, *(GROUND_REFUSALS if may_refuse else ()))
     if end is not None:
         expected, got = expected[:end], got[:end]
     for i, pair in enumerate(zip(expected, got)):

@@ -48,6 +48,8 @@ static enum action reply_parse(struct session *session, struct pending *head, st
     (void)message;
     if (head->kind != PENDING_PARSE || head->role == ROLE_REFUSE)
         return unexpected(session);
+    if (head->follow && head->follow->kept)
+        head->follow->kept->is_ready = true;
     return done(session, is_ours(head) ? ACTION_DONE : ACTION_FORWARD);
 }
 
@@ -259,8 +261,9 @@ static enum action error_page(struct session *session, struct pending *head, str
 {
     struct span sqlstate;
     struct page *page = page_of(head);
-    bool is_stale = head->kind == PENDING_PARSE ||
-                    (wire_error_field(body_of(message), 'C', &sqlstate) && span_equal_cstr(sqlstate, "08P01"));
+    bool is_stale = head->kind == PENDING_PARSE;
+    if (wire_error_field(body_of(message), 'C', &sqlstate)) /* other columns, or a kept text that is gone */
+        is_stale |= span_equal_cstr(sqlstate, "08P01") || span_equal_cstr(sqlstate, "26000");
     if (is_stale && retry_instead(session, page))
         return ACTION_DONE;
     enum action action = forward_mapped(session, page, message);

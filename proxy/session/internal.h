@@ -13,6 +13,7 @@
 #include "../protocol/startup.h"
 #include "../protocol/wire.h"
 #include "cancel.h"
+#include "kept.h"
 #include "names.h"
 #include "pending.h"
 #include "session.h"
@@ -43,6 +44,7 @@ struct statement {
     uint32_t *oids; /* the types that the client declared, lengthened for cursor=$n */
     size_t noids;
     uint64_t group;          /* the group it was parsed in */
+    struct kept *kept;       /* TAGGED, named: what is prepared for it */
     struct planned *planned; /* TAGGED: the plan it had at its last page ... */
     uint64_t epoch;          /* ... under this context epoch */
 };
@@ -75,6 +77,7 @@ struct follow {
     struct effect *effects;           /* newest first */
     struct portal *portal;            /* EXECUTE, DESCRIBE: the portal it runs on */
     struct page *page;                /* what the replies go through */
+    struct kept *kept;                /* PARSE: what becomes ready; BIND: what it was bound from */
     struct pgseek_error *refusal;     /* REFUSE */
     enum pgseek_command_kind command; /* EXECUTE, QUERY: what a CommandComplete is checked against */
     bool commit_chain;
@@ -121,6 +124,8 @@ struct tagging {
     bool asked_again;       /* for the message in hand: its cursor did not fit what was known */
     struct inquiry inquiry;
     struct retry retry;
+    struct kept *kept; /* all of the session's */
+    uint32_t kept_count;
     struct page_report results; /* of the last page, for SHOW */
     uint64_t pages;
     struct buf scratch;

@@ -43,6 +43,8 @@ void follow_free(struct follow *follow)
     }
     if (follow->portal)
         object_unref(&follow->portal->object);
+    if (follow->kept)
+        object_unref(&follow->kept->object);
     page_unref(follow->page);
     mem_free(follow->refusal);
     mem_free(follow);

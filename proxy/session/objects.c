@@ -8,6 +8,7 @@ static void statement_free(struct object *object)
         pgseek_tag_fini(&statement->tag);
     if (statement->kind == STATEMENT_VARIABLE)
         pgseek_variable_fini(&statement->variable);
+    kept_orphan(&statement->kept);
     planned_unref(statement->planned);
     mem_free(statement->sql);
     mem_free(statement->oids);

@@ -81,6 +81,8 @@ static enum step step_token(struct decision *d)
     if (n > d->nparams)
         return STEP_ORIGINAL; /* the server wants it, too */
     const struct wire_param *param = &d->params[n - 1];
+    if (param->len > 0 && memchr(param->data, 0, (size_t)param->len))
+        return STEP_ORIGINAL; /* no text in any encoding: the server's own 22021 */
     if (param->len > 0)
         d->token = span_of(param->data, (size_t)param->len);
     return STEP_ON;

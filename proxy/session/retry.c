@@ -105,10 +105,8 @@ static void forget(struct session *session, struct page *page)
 
 bool retry_instead(struct session *session, struct page *page)
 {
-    if (!may_start_again(session))
-        return false;
     forget(session, page);
-    return start_again(session);
+    return may_start_again(session) && start_again(session);
 }
 
 /* ---- a guard that failed ---- */

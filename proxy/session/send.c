@@ -132,6 +132,70 @@ static struct pending *expect_for_page(const struct sending *s, enum pending_kin
     return entry;
 }
 
+/* ---- prepared texts ---- */
+
+/* A text of ours on the server: kept for a named statement, else under the reserved name for the length of its Bind. */
+struct text {
+    const char *name;
+    struct kept *kept; /* NULL: not kept */
+};
+
+static bool choose_text(const struct sending *s, const void *identity, struct text *out)
+{
+    struct tagging *tagging = s->session->tagging;
+    *out = (struct text){.name = tagging->reserved};
+    if (s->request->simple || s->request->name.len == 0)
+        return true;
+    out->kept = kept_get(tagging, s->request->statement, s->page->planned, identity);
+    if (!out->kept)
+        return false;
+    out->name = out->kept->name;
+    return true;
+}
+
+static bool expect_text(const struct sending *s, const struct text *text, enum pending_kind kind,
+                        enum pending_role role)
+{
+    struct pending *entry = expect_for_page(s, kind, role);
+    if (!entry)
+        return false;
+    if (text->kept)
+        entry->follow->kept = (struct kept *)object_ref(&text->kept->object);
+    return true;
+}
+
+static bool put_close(const struct sending *s, const char *name)
+{
+    wire_put_target(to_backend(s->session), 'C', 'S', span_cstr(name));
+    return expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) != NULL;
+}
+
+/* Close first: what a failed group has left under the name must not be in the way. */
+static bool put_prepare(const struct sending *s, const struct text *text,
+                        bool (*put_parse)(const struct sending *s, const char *statement), enum pending_role role)
+{
+    if (text->kept && text->kept->is_ready)
+        return true;
+    return put_close(s, text->name) && put_parse(s, text->name) && expect_text(s, text, PENDING_PARSE, role);
+}
+
+static bool put_release(const struct sending *s, const struct text *text)
+{
+    return text->kept || put_close(s, text->name);
+}
+
+/* Kept texts whose statement is gone. */
+static bool put_orphans(const struct sending *s)
+{
+    for (struct kept *kept; (kept = kept_next_orphan(s->session->tagging)) != NULL;) {
+        bool ok = put_close(s, kept->name);
+        object_unref(&kept->object);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
 /* ---- the guard ---- */
 
 static struct value digest_value(const struct sending *s, enum cursor_part part)
@@ -141,47 +205,56 @@ static struct value digest_value(const struct sending *s, enum cursor_part part)
     return (struct value){.format = 1, .len = CURSOR_DIGEST, .data = s->boundary->cursor.part[part]};
 }
 
-static bool put_guard_messages(const struct sending *s, uint32_t *oids, struct value *values, size_t nclient)
+static bool put_guard_parse(const struct sending *s, const char *statement)
 {
-    const struct planned *planned = s->page->planned;
-    const char *name = s->session->tagging->reserved;
-    struct buf *out = to_backend(s->session);
-    static const enum pgseek_context contexts[] = {[PGSEEK_GUARD_SEARCH_PATH] = PGSEEK_CTX_SEARCH_PATH,
-                                                   [PGSEEK_GUARD_USER] = PGSEEK_CTX_USER,
-                                                   [PGSEEK_GUARD_ENCODING] = PGSEEK_CTX_ENCODING};
-    for (size_t i = 0; i < nclient; i++) {
-        oids[i] = planned->description.param_oids[i];
-        values[i] = client_value(s, i);
-    }
-    for (size_t i = 0; i < sizeof contexts / sizeof *contexts; i++) {
-        oids[nclient + i] = OID_TEXT;
-        values[nclient + i] = text_value(planned->context.value[contexts[i]]);
-    }
-    oids[nclient + PGSEEK_GUARD_FILTER] = oids[nclient + PGSEEK_GUARD_SCOPE] = OID_BYTEA;
-    values[nclient + PGSEEK_GUARD_FILTER] = digest_value(s, CURSOR_FILTER);
-    values[nclient + PGSEEK_GUARD_SCOPE] = digest_value(s, CURSOR_SCOPE);
-    static const uint8_t binary[] = {0, 1};
-    wire_put_parse(out, name, span_cstr(planned->guard), oids, nclient + PGSEEK_GUARD_PARAMS);
-    put_bind(out, span_cstr(name), name, values, nclient + PGSEEK_GUARD_PARAMS, binary, 1);
-    wire_put_execute(out, span_cstr(name), 0);
-    wire_put_target(out, 'C', 'P', span_cstr(name));
-    wire_put_target(out, 'C', 'S', span_cstr(name));
+    const struct description *description = &s->page->planned->description;
+    size_t n = description->nparams;
+    uint32_t *oids = mem_alloc((n + PGSEEK_GUARD_PARAMS) * sizeof *oids);
+    if (!oids)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        oids[i] = description->param_oids[i];
+    oids[n + PGSEEK_GUARD_SEARCH_PATH] = oids[n + PGSEEK_GUARD_USER] = oids[n + PGSEEK_GUARD_ENCODING] = OID_TEXT;
+    oids[n + PGSEEK_GUARD_FILTER] = oids[n + PGSEEK_GUARD_SCOPE] = OID_BYTEA;
+    wire_put_parse(to_backend(s->session), statement, span_cstr(s->page->planned->guard), oids,
+                   n + PGSEEK_GUARD_PARAMS);
+    mem_free(oids);
     return true;
 }
 
+static bool put_guard_bind(const struct sending *s, const char *statement)
+{
+    static const uint8_t binary[] = {0, 1};
+    const struct context *context = &s->page->planned->context;
+    size_t n = s->page->planned->description.nparams;
+    struct value *values = mem_alloc((n + PGSEEK_GUARD_PARAMS) * sizeof *values);
+    if (!values)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        values[i] = client_value(s, i);
+    values[n + PGSEEK_GUARD_SEARCH_PATH] = text_value(context->value[PGSEEK_CTX_SEARCH_PATH]);
+    values[n + PGSEEK_GUARD_USER] = text_value(context->value[PGSEEK_CTX_USER]);
+    values[n + PGSEEK_GUARD_ENCODING] = text_value(context->value[PGSEEK_CTX_ENCODING]);
+    values[n + PGSEEK_GUARD_FILTER] = digest_value(s, CURSOR_FILTER);
+    values[n + PGSEEK_GUARD_SCOPE] = digest_value(s, CURSOR_SCOPE);
+    put_bind(to_backend(s->session), span_cstr(s->session->tagging->reserved), statement, values,
+             n + PGSEEK_GUARD_PARAMS, binary, 1);
+    mem_free(values);
+    return true;
+}
+
+/* The guard's portal has the reserved name, which no page's portal can have. */
 static bool put_guard(const struct sending *s)
 {
-    static const enum pending_kind kinds[] = {PENDING_PARSE, PENDING_BIND, PENDING_EXECUTE, PENDING_CLOSE,
-                                              PENDING_CLOSE};
-    size_t nclient = s->page->planned->description.nparams;
-    uint32_t *oids = mem_alloc((nclient + PGSEEK_GUARD_PARAMS) * sizeof *oids);
-    struct value *values = mem_alloc((nclient + PGSEEK_GUARD_PARAMS) * sizeof *values);
-    bool ok = oids && values && put_guard_messages(s, oids, values, nclient);
-    mem_free(oids);
-    mem_free(values);
-    for (size_t i = 0; ok && i < sizeof kinds / sizeof *kinds; i++)
-        ok = expect_for_page(s, kinds[i], ROLE_GUARD) != NULL;
-    return ok;
+    struct span portal = span_cstr(s->session->tagging->reserved);
+    struct text text;
+    if (!choose_text(s, s->page->planned->guard, &text) || !put_prepare(s, &text, put_guard_parse, ROLE_GUARD) ||
+        !put_guard_bind(s, text.name) || !expect_text(s, &text, PENDING_BIND, ROLE_GUARD))
+        return false;
+    wire_put_execute(to_backend(s->session), portal, 0);
+    wire_put_target(to_backend(s->session), 'C', 'P', portal);
+    return expect_for_page(s, PENDING_EXECUTE, ROLE_GUARD) && expect_for_page(s, PENDING_CLOSE, ROLE_GUARD) &&
+           put_release(s, &text);
 }
 
 /* ---- a page in the extended protocol ---- */
@@ -209,23 +282,15 @@ static struct portal *page_portal(const struct sending *s, bool spends_cursor)
 
 static bool put_extended(const struct sending *s, bool spends_cursor)
 {
-    const char *name = s->session->tagging->reserved;
+    struct text text;
+    if (!put_revalidation(s) || !put_orphans(s) || !choose_text(s, s->shape, &text) ||
+        !put_prepare(s, &text, put_page_parse, ROLE_SHAPE) || !put_page_bind(s, text.name) ||
+        !expect_text(s, &text, PENDING_BIND, ROLE_PAGE))
+        return false;
     struct portal *portal = page_portal(s, spends_cursor);
-    if (!portal)
-        return false;
-    bool ok = put_revalidation(s);
-    wire_put_target(to_backend(s->session), 'C', 'S', span_cstr(name));
-    ok = ok && expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) && put_page_parse(s, name) &&
-         expect_for_page(s, PENDING_PARSE, ROLE_SHAPE) && put_page_bind(s, name);
-    struct pending *entry = ok ? expect_for_page(s, PENDING_BIND, ROLE_PAGE) : NULL;
-    if (!entry) {
-        object_unref(&portal->object);
-        return false;
-    }
-    if (!change_portal(s->session, entry, s->request->portal, portal))
-        return false;
-    wire_put_target(to_backend(s->session), 'C', 'S', span_cstr(name));
-    return expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) && put_guard(s);
+    struct pending *bind = pending_at(&s->session->owed, s->session->owed.count - 1);
+    return portal && change_portal(s->session, bind, s->request->portal, portal) && put_release(s, &text) &&
+           put_guard(s);
 }
 
 /* ---- a page in the simple protocol ---- */
@@ -233,10 +298,7 @@ static bool put_extended(const struct sending *s, bool spends_cursor)
 static bool put_simple(const struct sending *s, bool spends_cursor)
 {
     bool ok = put_page_parse(s, "") && expect_for_page(s, PENDING_PARSE, ROLE_SHAPE) && put_page_bind(s, "") &&
-              expect_for_page(s, PENDING_BIND, ROLE_SHAPE);
-    /* a guard that failed before was not closed: the server skipped that */
-    wire_put_target(to_backend(s->session), 'C', 'S', span_cstr(s->session->tagging->reserved));
-    ok = ok && expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) && put_guard(s);
+              expect_for_page(s, PENDING_BIND, ROLE_SHAPE) && put_guard(s);
     if (!ok)
         return false;
     struct buf *out = to_backend(s->session);

@@ -54,6 +54,7 @@ static void tagging_free(struct tagging *tagging)
 {
     if (!tagging)
         return;
+    kept_fini(tagging);
     context_fini(&tagging->context);
     inquiry_reset(&tagging->inquiry);
     catalog_fini(&tagging->inquiry.catalog);

@@ -56,7 +56,7 @@ class Talk(conversations.Conversation):
     def sentence(self):
         rng = self.rng
         if rng.random() < 0.15:
-            self.bound(*rng.choice(BOUND))
+            self.config_call(*rng.choice(BOUND))
             return
         sql = rng.choice(TEXTS).format(f"v{rng.randrange(100)}", rng.choice(["true", "false"]))
         if rng.random() < 0.5:
@@ -69,7 +69,7 @@ class Talk(conversations.Conversation):
             self.say(wire.describe("S"), "Describe S")
         self.run_bound([], rng)
 
-    def bound(self, sql, kind):
+    def config_call(self, sql, kind):
         value = f"b{self.rng.randrange(100)}"
         values = {2: [value, self.rng.choice(["t", "f"])], -2: ["pgseek.walk", value], -1: ["pgseek.walk"]}[kind]
         self.say(wire.parse(sql), f"Parse '' {sql!r}")

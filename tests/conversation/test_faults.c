@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -303,9 +304,65 @@ static void all_cuts_give_the_same(void **state)
         talk_check(&talks[i]);
 }
 
+/* ---- one error anywhere ---- */
+
+#define AGAIN "\nwait\nQ rollback\nwait\nQ " FEED "\nwait\nQ " FEED "\nwait\nQ " FEED "\nQ select 42"
+#define AS_IF_NOTHING_HAD_BEEN \
+    "Z(I) T(id,body) D(1,b1) D(2,b2) [first 2 more next] C(SELECT 2) Z(I) T(?column?) D(42) C(SELECT 1) Z(I)"
+
+static const char *const scripts[] = {
+    "Q " FEED AGAIN,
+    "Q begin\nQ " FEED AGAIN,
+    "P a " FEED "\nB - a\nD P -\nE - 0\nS" AGAIN,
+    "P a " FEED "\nS\nwait\nB x a\nD P x\nE x 1\nE x 1\nS" AGAIN,
+    "P a " FEED "\nS\nwait\nB - a\nE - 0\nS\nB - a\nE - 0\nS" AGAIN,
+    "Q begin\nP a " FEED "\nB - a\nE - 0\nS\nB - a\nE - 0\nS" AGAIN,
+    "P - select 1\nB - -\nE - 0\nP - " FEED "\nB - -\nE - 0\nS\nwait\nQ " FEED AGAIN,
+    "P - set pgseek.walk = 'a'\nB - -\nE - 0\nP - show pgseek.walk\nB - -\nE - 0\nS\nP - select 1 /* pgseek a=b "
+    "*/\nS" AGAIN,
+    "P - select set_config('pgseek.walk', 'a', false)\nB - -\nE - 0\nS\nwait\nQ " FEED AGAIN,
+};
+
+static const char *const marks[] = {
+    CONTEXT, FACTS, GUARD, PAGE, "from posts order by id limit 2", "SET pgseek.active", "::pg_catalog.text AS"};
+static const char messages[] = "PBDE";
+static const char *const sqlstates[] = {"57014", "22012", "2201F", "42703", "26000", "08P01"};
+
+/* Whatever failed, the session goes on as if nothing had been: the last page is a first page again. */
+static void check_fault(const char *script, const struct backend_fault *fault)
+{
+    struct talk talk = {.name = fault->where, .script = script, .server = {.rows = 5, .faults = {*fault}}};
+    struct talk_cut cut = {.is_prompt = fault->skip % 2 == 0};
+    struct talk_result result;
+    talk_run(&talk, &cut, &result);
+    char *text = talk_text(&result);
+    size_t len = strlen(text);
+    size_t wanted = strlen(AS_IF_NOTHING_HAD_BEEN);
+    if (len < wanted || strcmp(text + len - wanted, AS_IF_NOTHING_HAD_BEEN) != 0)
+        fail_msg("%c %s %s, skip %d:\n%s\n%s", fault->on, fault->where, fault->sqlstate, fault->skip, script, text);
+    free(text);
+    talk_result_fini(&result);
+}
+
+static void the_session_goes_on_after_an_error_anywhere(void **state)
+{
+    (void)state;
+    for (size_t script = 0; script < sizeof scripts / sizeof *scripts; script++)
+        for (size_t mark = 0; mark < sizeof marks / sizeof *marks; mark++)
+            for (const char *message = messages; *message; message++)
+                for (size_t i = 0; i < sizeof sqlstates / sizeof *sqlstates; i++)
+                    for (int skip = 0; skip < 2; skip++)
+                        check_fault(scripts[script], &(struct backend_fault){.where = marks[mark],
+                                                                             .on = *message,
+                                                                             .sqlstate = sqlstates[i],
+                                                                             .skip = skip,
+                                                                             .times = 1});
+}
+
 static int run(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_cuts_give_the_same)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(all_cuts_give_the_same),
+                                       cmocka_unit_test(the_session_goes_on_after_an_error_anywhere)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -36,7 +36,9 @@ static struct object *thing_new(int *alive)
 
 static struct span name_of(int i, char name[16])
 {
-    snprintf(name, 16, i ? "s%d" : "", i);
+    name[0] = '\0'; /* the first is the unnamed one */
+    if (i)
+        snprintf(name, 16, "s%d", i);
     return span_cstr(name);
 }
 

@@ -148,6 +148,8 @@ const struct pgseek_shape *planned_shape(struct planned *planned, const struct p
 
 /* ---- cache ---- */
 
+#define MAX_CACHED_KEY 65536 /* a longer statement is planned anew: it is not what pages look like */
+
 struct plan_cache {
     size_t max, count, nslots;
     struct planned **slots;
@@ -256,7 +258,7 @@ void plan_cache_put(struct plan_cache *cache, struct planned *planned, struct sp
     struct planned *old = find(cache, key);
     if (old)
         plan_cache_drop(cache, old);
-    if (cache->max == 0 || planned->key.len)
+    if (cache->max == 0 || planned->key.len || key.len > MAX_CACHED_KEY)
         return;
     buf_put_span(&planned->key, key);
     if (planned->key.failed) {

@@ -10,6 +10,7 @@
 
 #define MAX_SMALL 65536         /* replies that are short by nature */
 #define MAX_ERROR (1u << 20)    /* an ErrorResponse that is looked at */
+#define MAX_OURS (1u << 20)     /* any reply to a statement of ours */
 #define MAX_ROW WIRE_MAX_LENGTH /* a row of a page: as long as a row can be */
 
 typedef enum action reply_fn(struct session *session, struct pending *head, struct span message);
@@ -413,7 +414,9 @@ size_t backend_needs(struct session *session, uint8_t type, size_t total)
 {
     const struct rule *rule = &rules[type];
     const struct pending *head = pending_head(&session->owed);
-    if (!rule->reply || session->opaque || total > rule->max || (!head && !rule->anywhere))
+    if (!rule->reply || session->opaque || (!head && !rule->anywhere))
+        return 0;
+    if (total > rule->max || (head && is_ours(head) && total > MAX_OURS))
         return 0;
     return head && passes_by(head, type) ? 0 : total;
 }

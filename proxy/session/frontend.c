@@ -45,6 +45,12 @@ static size_t needs_text(struct session *session, size_t total, struct span body
     return total <= (size_t)session->conf->max_tagged_size ? total : 0;
 }
 
+/* Whether the Bind of a statement of this name has to be looked at. */
+static bool matters(struct session *session, struct span statement)
+{
+    return names_get(&session->statements, statement) || name_may_return(session, statement);
+}
+
 static size_t needs_bind(struct session *session, size_t total, struct span body)
 {
     if (session->statements.count == 0 && session->portals.count == 0 && !session->returning)
@@ -52,7 +58,7 @@ static size_t needs_bind(struct session *session, size_t total, struct span body
     struct span portal;
     struct span statement;
     if (wire_peek_bind(body, &portal, &statement))
-        return names_get(&session->statements, statement) || name_may_return(session, statement) ? total : 0;
+        return total <= MAX_TAGGED_BIND && matters(session, statement) ? total : 0;
     size_t wanted = WIRE_HEADER + (body.len < 256 ? 256 : MAX_NAMES);
     if (body.len + WIRE_HEADER >= total || body.len >= MAX_NAMES)
         return 0; /* malformed, or names that nothing in the maps can have */
@@ -91,14 +97,16 @@ static enum action stream_parse(struct session *session, size_t total, struct sp
 
 static enum action stream_bind(struct session *session, size_t total, struct span body)
 {
-    (void)total;
-    struct pending *entry = expect(session, PENDING_BIND, ROLE_CLIENT);
     struct span portal;
     struct span statement;
-    if (!entry)
-        return session_nomem(session);
-    if (session->portals.count && wire_peek_bind(body, &portal, &statement) &&
-        !change_portal(session, entry, portal, NULL))
+    bool is_named = wire_peek_bind(body, &portal, &statement);
+    if (is_named && total > MAX_TAGGED_BIND && matters(session, statement)) {
+        session_fatal(session, "54000", "a Bind of a tagged statement is longer than 64 MB",
+                      "Bind large values to untagged statements.");
+        return ACTION_FAIL; /* its cursor would be ignored */
+    }
+    struct pending *entry = expect(session, PENDING_BIND, ROLE_CLIENT);
+    if (!entry || (is_named && !change_portal(session, entry, portal, NULL)))
         return session_nomem(session);
     return ACTION_FORWARD;
 }

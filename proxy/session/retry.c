@@ -19,10 +19,10 @@ void retry_over(struct session *session)
 void retry_start(struct session *session, const struct request *request, bool possible)
 {
     struct retry *retry = &session->tagging->retry;
-    retry->possible = possible;
+    retry->possible = possible && request->message.len <= RETRY_MAX_KEPT;
     retry->synced = request->simple;
     buf_clear(&retry->kept);
-    if (possible)
+    if (retry->possible)
         buf_put_span(&retry->kept, request->message);
 }
 

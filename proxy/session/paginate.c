@@ -2,47 +2,32 @@
  *
  * The handler is run again from its beginning each time something it waited for has come, so it asks only for what is
  * missing. It must not know how the page's messages look. */
-#include "internal.h"
+#include "decision.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
-/* All that one decision needs; lives for one run of the handler. */
-struct decision {
-    struct session *session;
-    const struct request *request;
-    struct pgseek_settings settings;
-    bool cursor_from_variable;
-    struct span token; /* len 0: no cursor */
-    struct planned *planned;
-    bool is_fresh; /* it was made from facts that have just come */
-    struct wire_param *params;
-    struct pgseek_value *values;
-    size_t nparams;
-    int64_t limit, offset;
-    struct boundary boundary;
-    struct pgseek_error error;
-    enum pgseek_reason reason;
-};
+/* ---- verdicts of a step ---- */
 
-/* What a step says: go on, or the verdict. */
-enum step { STEP_ON, STEP_PASS, STEP_ORIGINAL, STEP_REFUSE, STEP_HOLD, STEP_DONE, STEP_NOMEM };
-
-static enum step pass(struct decision *d, enum pgseek_reason reason)
+enum step decision_pass(struct decision *d, enum pgseek_reason reason)
 {
     d->reason = reason;
     return STEP_PASS;
 }
 
-static enum step reject(struct decision *d, enum pgseek_code code, const char *message, const char *detail,
-                        const char *hint)
+enum step decision_reject(struct decision *d, enum pgseek_code code, const char *message, const char *detail,
+                          const char *hint)
 {
     d->error = (struct pgseek_error){.code = code};
     snprintf(d->error.message, sizeof d->error.message, "%s", message);
     snprintf(d->error.detail, sizeof d->error.detail, "%s", detail);
     snprintf(d->error.hint, sizeof d->error.hint, "%s", hint);
     return STEP_REFUSE;
+}
+
+bool decision_refuses(const struct decision *d)
+{
+    return d->token.len > 0 || d->settings.cursor_kind == PGSEEK_CURSOR_TEXT || d->settings.strict;
 }
 
 /* ---- step 1: may this message be looked at now? ---- */
@@ -74,9 +59,9 @@ static enum step step_token(struct decision *d)
     if (settings->cursor_kind != PGSEEK_CURSOR_PARAM)
         return STEP_ON;
     if (request->simple)
-        return reject(d, PGSEEK_PS000, "cursor=$n has no value in a simple query",
-                      "Parameters are bound in the extended protocol only.",
-                      "Write the cursor into the tag, or set pgseek.cursor.");
+        return decision_reject(d, PGSEEK_PS000, "cursor=$n has no value in a simple query",
+                               "Parameters are bound in the extended protocol only.",
+                               "Write the cursor into the tag, or set pgseek.cursor.");
     size_t n = (size_t)settings->cursor_param;
     if (n > d->nparams)
         return STEP_ORIGINAL; /* the server wants it, too */
@@ -118,196 +103,21 @@ static enum step step_settings(struct decision *d)
 static enum step step_mode(struct decision *d)
 {
     if (d->settings.mode == PGSEEK_MODE_OFF)
-        return pass(d, PGSEEK_REASON_MODE_OFF);
+        return decision_pass(d, PGSEEK_REASON_MODE_OFF);
     if (d->settings.mode != PGSEEK_MODE_REWRITE)
-        return pass(d, PGSEEK_REASON_OBSERVE);
+        return decision_pass(d, PGSEEK_REASON_OBSERVE);
     if (d->request->statement->tag.several)
-        return reject(d, PGSEEK_PS000, "a page must be sent alone", "The text holds several statements.",
-                      "Send the tagged statement alone.");
+        return decision_reject(d, PGSEEK_PS000, "a page must be sent alone", "The text holds several statements.",
+                               "Send the tagged statement alone.");
     if (d->settings.total != PGSEEK_TOTAL_NONE)
-        return reject(d, PGSEEK_PS000, "total is not available yet", "This version does not count rows.",
-                      "Leave total away.");
+        return decision_reject(d, PGSEEK_PS000, "total is not available yet", "This version does not count rows.",
+                               "Leave total away.");
     if (d->session->doubtful || (d->request->simple && d->session->unsynced))
-        return pass(d, PGSEEK_REASON_PIPELINED);
+        return decision_pass(d, PGSEEK_REASON_PIPELINED);
     return STEP_ON;
 }
 
-/* ---- step 3: the plan ---- */
-
-/* Encodings whose non-ASCII text the parser reads as the server does: UTF8, and those of one byte a character. */
-static bool is_readable(const char *encoding, const char *sql, size_t len)
-{
-    static const char *const prefixes[] = {"UTF8", "LATIN", "ISO_8859", "WIN", "KOI8"};
-    size_t i = 0;
-    while (i < len && !((unsigned char)sql[i] & 0x80))
-        i++;
-    if (i == len)
-        return true;
-    for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++)
-        if (strncasecmp(encoding, prefixes[p], strlen(prefixes[p])) == 0)
-            return true;
-    return false;
-}
-
-static struct pgseek_query *read_query(struct decision *d)
-{
-    const struct statement *statement = d->request->statement;
-    const struct pgseek_settings *settings = &statement->tag.settings;
-    struct pgseek_reading reading = {
-        .standard_strings = d->session->strings_standard,
-        .ascii_safe_encoding = is_readable(d->session->encoding, statement->sql, statement->sql_len),
-        .cursor_param = settings->cursor_kind == PGSEEK_CURSOR_PARAM ? settings->cursor_param : 0,
-    };
-    return pgseek_query_new(statement->sql, statement->sql_len, &reading, &d->reason);
-}
-
-#define REASON_TTL 10 /* seconds that a reason given by the catalog holds: an index may have come */
-
-/* What a plan is found by, in tagging->scratch: the scope is in it, since the guard reads it. */
-static bool make_key(struct decision *d)
-{
-    const struct statement *statement = d->request->statement;
-    const struct conf *conf = d->session->conf;
-    struct tagging *tagging = d->session->tagging;
-    plan_cache_key(&tagging->scratch, &tagging->context, d->settings.key, statement->oids, statement->noids,
-                   span_of(statement->sql, statement->sql_len));
-    for (size_t i = 0; i < conf->nscope; i++)
-        buf_put_cstr(&tagging->scratch, conf->scope[i]);
-    return !tagging->scratch.failed;
-}
-
-static struct planned *look_up(struct decision *d)
-{
-    struct session *session = d->session;
-    struct planned *planned =
-        make_key(d) ? plan_cache_find(session->env->plans, buf_span(&session->tagging->scratch)) : NULL;
-    if (!planned || planned->plan || session->env->now(session->env->clock) - planned->made_at <= REASON_TTL)
-        return planned;
-    plan_cache_drop(session->env->plans, planned);
-    planned_unref(planned);
-    return NULL;
-}
-
-static void remember(struct decision *d, struct planned *planned)
-{
-    struct statement *statement = d->request->statement;
-    if (statement->planned != planned) {
-        planned_unref(statement->planned);
-        statement->planned = planned_ref(planned);
-    }
-    statement->epoch = d->session->tagging->epoch;
-    d->planned = planned;
-}
-
-/* The answers to a side query: the context is known again, and with facts there is a plan or a reason. */
-static enum step take_answers(struct decision *d)
-{
-    struct session *session = d->session;
-    struct tagging *tagging = session->tagging;
-    struct inquiry *inquiry = &tagging->inquiry;
-    context_fini(&tagging->context);
-    tagging->context = inquiry->catalog.context;
-    inquiry->catalog.context = (struct context){0};
-    tagging->context_valid = true;
-    tagging->epoch++;
-    struct pgseek_query *query = inquiry->query;
-    inquiry->query = NULL;
-    inquiry->state = INQUIRY_IDLE;
-    if (!query)
-        return STEP_ON;
-    struct planned *planned =
-        planned_new(query, inquiry->catalog.facts, &inquiry->catalog.description, &tagging->context, d->settings.key,
-                    (const char *const *)session->conf->scope, session->conf->nscope);
-    catalog_fini(&inquiry->catalog);
-    if (!planned)
-        return STEP_NOMEM;
-    stats_add(session->env->stats, STATS_PLAN_MISSES);
-    planned->made_at = session->env->now(session->env->clock);
-    d->is_fresh = true;
-    if (make_key(d))
-        plan_cache_put(session->env->plans, planned, buf_span(&tagging->scratch));
-    remember(d, planned);
-    return STEP_ON;
-}
-
-/* A plan that is at hand without asking; NULL when there is none. */
-static bool plan_at_hand(struct decision *d)
-{
-    struct tagging *tagging = d->session->tagging;
-    struct statement *statement = d->request->statement;
-    if (d->planned)
-        return true;
-    if (!tagging->context_valid)
-        return false;
-    if (statement->planned && statement->planned->plan && statement->epoch == tagging->epoch && !d->settings.key) {
-        d->planned = planned_ref(statement->planned);
-        return true;
-    }
-    struct planned *planned = look_up(d);
-    if (planned)
-        remember(d, planned);
-    return planned != NULL;
-}
-
-static enum step ask(struct decision *d)
-{
-    struct tagging *tagging = d->session->tagging;
-    struct planned *probable = context_is_known(&tagging->context) && !tagging->context_valid ? look_up(d) : NULL;
-    planned_unref(probable);
-    struct pgseek_query *query = probable ? NULL : read_query(d);
-    if (!probable && !query)
-        return d->reason == PGSEEK_REASON_NOMEM ? STEP_NOMEM : STEP_PASS;
-    return inquiry_ask(d->session, query, d->request->statement, d->request->name, d->request->simple) == ACTION_HOLD
-               ? STEP_HOLD
-               : STEP_DONE;
-}
-
-/* The plan may be another session's, or older than a change of the catalog, and no guard has looked at it yet: a cursor
- * is refused only for what the server says now. */
-static enum step ask_again(struct decision *d)
-{
-    struct tagging *tagging = d->session->tagging;
-    tagging->asked_again = true;
-    tagging->context_valid = false;
-    plan_cache_drop(d->session->env->plans, d->planned);
-    planned_unref(d->planned);
-    d->planned = NULL;
-    return ask(d);
-}
-
-/* Whether a page that cannot be rewritten is refused: a cursor would be ignored by passing it. */
-static bool would_refuse(const struct decision *d)
-{
-    return d->token.len > 0 || d->settings.cursor_kind == PGSEEK_CURSOR_TEXT || d->settings.strict;
-}
-
-static enum step step_plan(struct decision *d)
-{
-    struct inquiry *inquiry = &d->session->tagging->inquiry;
-    bool hit = inquiry->state != INQUIRY_ANSWERED;
-    if (inquiry->state == INQUIRY_FAILED) {
-        inquiry_reset(inquiry);
-        return pass(d, PGSEEK_REASON_FACTS_FAILED);
-    }
-    if (inquiry->state == INQUIRY_ANSWERED) {
-        enum step step = take_answers(d);
-        if (step != STEP_ON)
-            return step;
-    }
-    if (!plan_at_hand(d))
-        return ask(d);
-    if (hit)
-        stats_add(d->session->env->stats, STATS_PLAN_HITS);
-    if (strcmp(d->planned->context.value[PGSEEK_CTX_STRINGS], "on") != 0)
-        return pass(d, PGSEEK_REASON_STRINGS);
-    if (d->planned->plan)
-        return STEP_ON;
-    if (would_refuse(d) && !d->is_fresh && !d->session->tagging->asked_again)
-        return ask_again(d);
-    return pass(d, d->planned->reason);
-}
-
-/* ---- step 4: numbers and formats ---- */
+/* ---- step 3 is planning.c's; step 4: numbers and formats ---- */
 
 /* Result formats that the server would take, for every row and for none. */
 static bool results_fit(const struct decision *d)
@@ -334,7 +144,7 @@ static enum step step_numbers(struct decision *d)
     enum pgseek_eval limit = pgseek_query_number(d->planned->query, PGSEEK_LIMIT, d->values, d->nparams, &d->limit);
     enum pgseek_eval offset = pgseek_query_number(d->planned->query, PGSEEK_OFFSET, d->values, d->nparams, &d->offset);
     if (limit == PGSEEK_EVAL_FAILED || offset == PGSEEK_EVAL_FAILED)
-        return pass(d, PGSEEK_REASON_LIMIT_VALUE);
+        return decision_pass(d, PGSEEK_REASON_LIMIT_VALUE);
     if (limit == PGSEEK_EVAL_NONE)
         d->limit = -1;
     if (offset == PGSEEK_EVAL_NONE)
@@ -348,8 +158,8 @@ static enum step step_numbers(struct decision *d)
 
 static enum step not_ours(struct decision *d, const char *detail)
 {
-    return reject(d, PGSEEK_PS004, "the cursor does not belong to this page", detail,
-                  "Start again from the first page, without a cursor.");
+    return decision_reject(d, PGSEEK_PS004, "the cursor does not belong to this page", detail,
+                           "Start again from the first page, without a cursor.");
 }
 
 static bool digest_who(const struct planned *planned, uint8_t out[CURSOR_DIGEST])
@@ -388,7 +198,7 @@ static enum step check_contract(struct decision *d)
     const char *detail = disagreement(&d->boundary.cursor, d->planned, who);
     if (!detail)
         return STEP_ON;
-    return d->is_fresh || d->session->tagging->asked_again ? not_ours(d, detail) : ask_again(d);
+    return d->is_fresh || d->session->tagging->asked_again ? not_ours(d, detail) : planning_ask_again(d);
 }
 
 static enum step step_cursor(struct decision *d)
@@ -409,11 +219,11 @@ static enum step step_offset(struct decision *d)
     if (d->boundary.given || d->offset == 0)
         return STEP_ON;
     if (conf->offset_policy == CONF_OFFSET_REJECT)
-        return reject(d, PGSEEK_PS006, "OFFSET is refused by policy", "offset_policy is reject.",
-                      "Continue with the cursor of the page before.");
+        return decision_reject(d, PGSEEK_PS006, "OFFSET is refused by policy", "offset_policy is reject.",
+                               "Continue with the cursor of the page before.");
     if (conf->max_offset > 0 && d->offset > conf->max_offset)
-        return reject(d, PGSEEK_PS006, "OFFSET is deeper than max_offset allows", "The page has no cursor.",
-                      "Continue with the cursor of the page before.");
+        return decision_reject(d, PGSEEK_PS006, "OFFSET is deeper than max_offset allows", "The page has no cursor.",
+                               "Continue with the cursor of the page before.");
     return STEP_ON;
 }
 
@@ -528,7 +338,7 @@ static enum action carry_out_refusal(struct decision *d)
 /* A page that cannot be rewritten. */
 static enum action pass_or_refuse(struct decision *d)
 {
-    if (!would_refuse(d))
+    if (!decision_refuses(d))
         return carry_out_pass(d);
     d->error = (struct pgseek_error){.code = PGSEEK_PS005};
     snprintf(d->error.message, sizeof d->error.message, "this statement cannot be paginated: %s",
@@ -553,7 +363,7 @@ static enum action carry_out_page(struct decision *d)
 
 static enum step decide(struct decision *d)
 {
-    static enum step (*const steps[])(struct decision *) = {step_order,   step_settings, step_mode,  step_plan,
+    static enum step (*const steps[])(struct decision *) = {step_order,   step_settings, step_mode,  planning_step,
                                                             step_numbers, step_cursor,   step_offset};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         enum step step = steps[i](d);

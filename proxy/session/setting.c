@@ -3,7 +3,7 @@
  * Values never reach the server. Alone and in the simple protocol they are answered here; in the extended protocol a
  * stand-in with the same shape goes to the server, so that names, order, errors and row limits stay its business. It
  * must not know what a value does. */
-#include "internal.h"
+#include "setting.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -42,8 +42,7 @@ static void unknown_variable(const char *name, struct pgseek_error *error)
     snprintf(error->hint, sizeof error->hint, "The variables are the tag's options with the prefix pgseek.");
 }
 
-/* Whether a name and a value can be set; the option by its name. */
-static bool check(const char *name, const char *value, enum pgseek_option *option, struct pgseek_error *error)
+bool setting_check(const char *name, const char *value, enum pgseek_option *option, struct pgseek_error *error)
 {
     if (pgseek_option_find(name, strlen(name), option))
         return is_valid(*option, value, error);
@@ -57,7 +56,7 @@ bool setting_startup(void *arg, const char *name, const char *value)
     struct pgseek_error error;
     enum pgseek_option option;
     bool failed = false;
-    if (!check(name + strlen("pgseek."), value, &option, &error)) {
+    if (!setting_check(name + strlen("pgseek."), value, &option, &error)) {
         session_fatal(session, "22023", error.message, error.detail);
         return false;
     }
@@ -169,7 +168,7 @@ static enum action answer(struct session *session, const struct pgseek_variable 
                    is_show ? "SHOW" : "SELECT 1");
         return answered(session);
     }
-    if (!check(name, value_of(variable), &option, &error))
+    if (!setting_check(name, value_of(variable), &option, &error))
         return refuse(session, &error, true, span_of(NULL, 0));
     bool local = is_local(variable);
     if (!set_now(session, option, value_of(variable), local))
@@ -255,7 +254,7 @@ enum action setting_parse(struct session *session, struct pgseek_variable *varia
     (void)message;
     struct pgseek_error error;
     enum pgseek_option option;
-    if (sets_literally(variable) && !check(variable->name.text, value_of(variable), &option, &error)) {
+    if (sets_literally(variable) && !setting_check(variable->name.text, value_of(variable), &option, &error)) {
         pgseek_variable_fini(variable);
         return refuse(session, &error, false, parse->name);
     }
@@ -280,8 +279,7 @@ enum action setting_parse(struct session *session, struct pgseek_variable *varia
 
 /* ---- Bind ---- */
 
-/* A portal that does the statement's work when it is executed. */
-static enum action bind_portal(struct session *session, struct portal *portal, struct span name, enum action action)
+enum action setting_bind_portal(struct session *session, struct portal *portal, struct span name, enum action action)
 {
     struct pending *entry = portal ? expect(session, PENDING_BIND, ROLE_CLIENT) : NULL;
     if (!entry) {
@@ -292,8 +290,7 @@ static enum action bind_portal(struct session *session, struct portal *portal, s
     return change_portal(session, entry, name, portal) ? action : session_nomem(session);
 }
 
-/* A Bind that is none of ours after all. */
-static enum action bind_plain(struct session *session, const struct wire_bind *bind)
+enum action setting_bind_plain(struct session *session, const struct wire_bind *bind)
 {
     struct pending *entry = expect(session, PENDING_BIND, ROLE_CLIENT);
     return entry && change_portal(session, entry, bind->portal, NULL) ? ACTION_FORWARD : session_nomem(session);
@@ -314,7 +311,7 @@ static enum action bind_set(struct session *session, const struct pgseek_variabl
             portal = NULL;
         }
     }
-    return bind_portal(session, portal, bind->portal, ACTION_FORWARD);
+    return setting_bind_portal(session, portal, bind->portal, ACTION_FORWARD);
 }
 
 /* The value goes in as the stand-in's one parameter. */
@@ -322,7 +319,7 @@ static enum action bind_show(struct session *session, const struct pgseek_variab
                              const struct wire_bind *bind)
 {
     if (bind->nparams != 0)
-        return bind_plain(session, bind); /* the server refuses it */
+        return setting_bind_plain(session, bind); /* the server refuses it */
     const char *text = setting_value(session, variable->name.text);
     struct value value = {.format = 0, .len = (int32_t)strlen(text), .data = (const uint8_t *)text};
     put_bind(to_backend(session), bind->portal, (const char *)bind->statement.ptr, &value, 1, bind->results,
@@ -331,161 +328,7 @@ static enum action bind_show(struct session *session, const struct pgseek_variab
     struct portal *portal = portal_new();
     if (portal)
         portal->kind = PORTAL_SHOW;
-    return bind_portal(session, portal, bind->portal, ACTION_DONE);
-}
-
-/* An argument's text, from the literal or the Bind: NULL for SQL NULL. False when it is absent or not in the Bind. */
-static bool argument(const struct pgseek_arg *arg, const struct wire_param *params, size_t nparams, struct span *out)
-{
-    *out = span_of(NULL, 0);
-    if (arg->kind == PGSEEK_ARG_TEXT)
-        *out = span_cstr(arg->text);
-    if (arg->kind != PGSEEK_ARG_PARAM)
-        return arg->kind != PGSEEK_ARG_ABSENT;
-    if (arg->param < 1 || (size_t)arg->param > nparams)
-        return false;
-    const struct wire_param *param = &params[arg->param - 1];
-    if (param->len >= 0)
-        *out = span_of(param->data ? param->data : (const uint8_t *)"", (size_t)param->len);
-    return true;
-}
-
-struct call { /* set_config or current_setting with its arguments known */
-    char name[64];
-    char *value; /* owned */
-    bool local;
-};
-
-/* Whether the name is one of ours; it is copied without its prefix. */
-static bool call_name(const struct pgseek_variable *variable, const struct wire_param *params, size_t nparams,
-                      struct call *call)
-{
-    struct span name;
-    if (!argument(&variable->name, params, nparams, &name) || !name.ptr)
-        return false;
-    if (variable->name.kind == PGSEEK_ARG_PARAM) {
-        if (name.len < 7 || strncasecmp((const char *)name.ptr, "pgseek.", 7) != 0)
-            return false;
-        name = span_of(name.ptr + 7, name.len - 7);
-    }
-    size_t len = name.len < sizeof call->name - 1 ? name.len : sizeof call->name - 1;
-    for (size_t i = 0; i < len; i++)
-        call->name[i] = (char)(name.ptr[i] >= 'A' && name.ptr[i] <= 'Z' ? name.ptr[i] | 0x20 : name.ptr[i]);
-    call->name[len] = '\0';
-    return true;
-}
-
-static bool span_is_true(struct span text)
-{
-    if (text.len == 1 &&
-        (text.ptr[0] == 1 || text.ptr[0] == 't' || text.ptr[0] == 'T' || text.ptr[0] == '1' || text.ptr[0] == 'y'))
-        return true;
-    return (text.len == 4 && strncasecmp((const char *)text.ptr, "true", 4) == 0) ||
-           (text.len == 2 && strncasecmp((const char *)text.ptr, "on", 2) == 0) ||
-           (text.len == 3 && strncasecmp((const char *)text.ptr, "yes", 3) == 0);
-}
-
-static bool call_value(struct session *session, const struct pgseek_variable *variable, const struct wire_param *params,
-                       size_t nparams, struct call *call)
-{
-    struct span value = span_cstr("");
-    struct span local = span_of(NULL, 0);
-    if (variable->verb == PGSEEK_VAR_SET_CONFIG) {
-        (void)argument(&variable->value, params, nparams, &value);
-        (void)argument(&variable->local, params, nparams, &local);
-    } else {
-        value = span_cstr(setting_value(session, call->name));
-    }
-    call->local = span_is_true(local);
-    call->value = mem_strndup((const char *)value.ptr, value.len);
-    return call->value && strlen(call->value) == value.len;
-}
-
-/* The types of the client's parameters in the stand-in: as declared, else by where the argument stands. */
-static void call_types(const struct statement *statement, uint32_t *types)
-{
-    const struct pgseek_variable *variable = &statement->variable;
-    for (int i = 0; i < variable->param_count; i++) {
-        bool is_switch = variable->local.kind == PGSEEK_ARG_PARAM && variable->local.param == i + 1;
-        bool declared = (size_t)i < statement->noids && statement->oids[i] != 0 && statement->oids[i] != 705;
-        types[i] = declared ? statement->oids[i] : is_switch ? OID_BOOL : OID_TEXT;
-    }
-    types[variable->param_count] = OID_TEXT;
-}
-
-/* `SELECT $k::text AS name` in the place of the call, under a statement that lives as long as this Bind. */
-static bool put_call(struct session *session, const struct statement *statement, const struct wire_bind *bind,
-                     const struct wire_param *params, const struct call *call)
-{
-    const struct pgseek_variable *variable = &statement->variable;
-    size_t n = (size_t)variable->param_count + 1;
-    const char *reserved = session->tagging->reserved;
-    uint32_t *types = mem_alloc(n * sizeof *types);
-    struct value *values = mem_alloc(n * sizeof *values);
-    bool ok = types && values;
-    if (ok) {
-        char sql[192];
-        int len = snprintf(sql, sizeof sql, "SELECT $%zu::pg_catalog.text AS \"%s\"", n, variable->output_name);
-        call_types(statement, types);
-        for (size_t i = 0; i + 1 < n; i++)
-            values[i] = (struct value){.format = params[i].format, .len = params[i].len, .data = params[i].data};
-        for (size_t i = 0; i + 1 < n; i++) /* the server must not see them */
-            if (variable->value.kind == PGSEEK_ARG_PARAM && (size_t)variable->value.param == i + 1)
-                values[i] = (struct value){.len = -1};
-        values[n - 1] = (struct value){.len = (int32_t)strlen(call->value), .data = (const uint8_t *)call->value};
-        struct buf *out = to_backend(session);
-        wire_put_target(out, 'C', 'S', span_cstr(reserved));
-        wire_put_parse(out, reserved, span_of(sql, (size_t)len), types, n);
-        put_bind(out, bind->portal, reserved, values, n, bind->results, bind->nresults);
-        wire_put_target(out, 'C', 'S', span_cstr(reserved));
-        sent_backend(session);
-    }
-    mem_free(types);
-    mem_free(values);
-    return ok && expect(session, PENDING_CLOSE, ROLE_SWALLOW) && expect(session, PENDING_PARSE, ROLE_SWALLOW);
-}
-
-static struct portal *call_portal(const struct pgseek_variable *variable, enum pgseek_option option, struct call *call)
-{
-    struct portal *portal = portal_new();
-    if (!portal || variable->verb == PGSEEK_VAR_CURRENT_SETTING) {
-        if (portal)
-            portal->kind = PORTAL_COMMAND; /* nothing to do */
-        return portal;
-    }
-    portal->kind = PORTAL_SET;
-    portal->option = option;
-    portal->local = call->local;
-    portal->value = call->value;
-    call->value = NULL;
-    return portal;
-}
-
-static enum action bind_call(struct session *session, struct statement *statement, const struct wire_bind *bind,
-                             const struct wire_param *params)
-{
-    const struct pgseek_variable *variable = &statement->variable;
-    struct call call = {0};
-    struct pgseek_error error;
-    enum pgseek_option option = PGSEEK_OPT_CURSOR;
-    if (bind->nparams != variable->param_count || !call_name(variable, params, bind->nparams, &call))
-        return bind_plain(session, bind);
-    if (!call_value(session, variable, params, bind->nparams, &call)) {
-        mem_free(call.value);
-        return session_nomem(session);
-    }
-    enum action action;
-    if (variable->verb == PGSEEK_VAR_SET_CONFIG && !check(call.name, call.value, &option, &error)) {
-        action = refuse(session, &error, false, span_of(NULL, 0));
-    } else if (!session_tagging(session) || !put_call(session, statement, bind, params, &call)) {
-        action = session_nomem(session);
-    } else {
-        action = bind_portal(session, call_portal(variable, option, &call), bind->portal, ACTION_DONE);
-        if (action == ACTION_DONE && !expect(session, PENDING_CLOSE, ROLE_SWALLOW))
-            action = session_nomem(session);
-    }
-    mem_free(call.value);
-    return action;
+    return setting_bind_portal(session, portal, bind->portal, ACTION_DONE);
 }
 
 /* The result of a page is not known before its end: it is asked to come, and waited for. */
@@ -514,8 +357,8 @@ enum action setting_bind(struct session *session, struct statement *statement, c
     struct wire_param *params = mem_alloc((size_t)bind->nparams * sizeof *params);
     if (!params)
         return session_nomem(session);
-    enum action action =
-        wire_bind_params(bind, params) ? bind_call(session, statement, bind, params) : bind_plain(session, bind);
+    enum action action = wire_bind_params(bind, params) ? setting_bind_call(session, statement, bind, params)
+                                                        : setting_bind_plain(session, bind);
     mem_free(params);
     return action;
 }

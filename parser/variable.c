@@ -232,18 +232,38 @@ static bool read_plain_arg(struct reading *in, struct pgseek_arg *arg)
     return is_good;
 }
 
-/* An argument with its casts, written with :: or CAST(... AS type). */
-static bool read_arg(struct reading *in, struct pgseek_arg *arg)
+/* Any number of `::type`. */
+static bool accept_casts(struct reading *in)
+{
+    while (accept_mark(in, ':'))
+        if (!accept_mark(in, ':') || !accept_type(in))
+            return false;
+    return true;
+}
+
+/* CAST(argument AS type), or the argument with casts behind it. */
+static bool read_cast_arg(struct reading *in, struct pgseek_arg *arg)
 {
     bool is_cast = accept_word(in, "cast");
     if (is_cast && !accept_mark(in, '('))
         return false;
-    if (!read_plain_arg(in, arg))
+    if (!read_plain_arg(in, arg) || !accept_casts(in))
         return false;
-    while (accept_mark(in, ':'))
-        if (!accept_mark(in, ':') || !accept_type(in))
-            return false;
     return !is_cast || (accept_word(in, "as") && accept_type(in) && accept_mark(in, ')'));
+}
+
+/* An argument, perhaps in parentheses: drivers that write values into the text put them there. */
+static bool read_arg(struct reading *in, struct pgseek_arg *arg)
+{
+    size_t open = 0;
+    while (accept_mark(in, '('))
+        open++;
+    bool is_read = read_cast_arg(in, arg);
+    while (is_read && open > 0 && accept_mark(in, ')')) {
+        open--;
+        is_read = accept_casts(in);
+    }
+    return is_read && open == 0;
 }
 
 /* ---- names ---- */

@@ -112,7 +112,8 @@ static enum step step_mode(struct decision *d)
     if (d->settings.total != PGSEEK_TOTAL_NONE)
         return decision_reject(d, PGSEEK_PS000, "total is not available yet", "This version does not count rows.",
                                "Leave total away.");
-    if (d->session->doubtful || (d->request->simple && d->session->unsynced))
+    if (d->session->doubtful ||
+        (d->request->simple && d->session->unsynced && (d->session->ran || d->session->owed.count > 0)))
         return decision_pass(d, PGSEEK_REASON_PIPELINED);
     return STEP_ON;
 }

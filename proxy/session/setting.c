@@ -188,6 +188,14 @@ static enum action ask_failed_block(struct session *session)
     return expect(session, PENDING_QUERY, ROLE_CLIENT) ? ACTION_DONE : session_nomem(session);
 }
 
+/* Replies to messages that no Sync has followed yet: asked to come, and waited for. */
+static enum action hold_for_replies(struct session *session)
+{
+    wire_put_empty(to_backend(session), 'H');
+    sent_backend(session);
+    return ACTION_HOLD;
+}
+
 enum action setting_query(struct session *session, const struct pgseek_variable *variable, struct span message)
 {
     (void)message;
@@ -196,7 +204,9 @@ enum action setting_query(struct session *session, const struct pgseek_variable 
                                  .hint = "Send Sync first."};
     if (session->owed.readies > 0)
         return ACTION_HOLD;
-    if (session->unsynced)
+    if (session->unsynced && session->owed.count > 0)
+        return hold_for_replies(session);
+    if (session->unsynced && session->ran)
         return refuse(session, &error, true, span_of(NULL, 0));
     if (session->status == 'E')
         return ask_failed_block(session);
@@ -336,10 +346,8 @@ static bool must_wait(struct session *session, const struct pgseek_variable *var
 {
     if (session->owed.readies == 0 && !(is_reading(variable) && pages_are_owed(session)))
         return false;
-    if (session->owed.readies == 0) {
-        wire_put_empty(to_backend(session), 'H');
-        sent_backend(session);
-    }
+    if (session->owed.readies == 0)
+        (void)hold_for_replies(session);
     return true;
 }
 

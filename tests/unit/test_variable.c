@@ -72,6 +72,8 @@ static const struct {
      "set_config $1 $2 $3 as set_config_1 [3]"},
     {"select set_config(cast('pgseek.page' as text), 'last'::pg_catalog.text, 't'::bool) \"Out\"",
      "set_config 'page' 'last' 't' as Out"},
+    {"select set_config('pgseek.cursor', ('tok'), ('t'::bool))", "set_config 'cursor' 'tok' 't' as set_config"},
+    {"select set_config((('pgseek.cursor'))::text, ('a')::varchar, (true))", "set_config 'cursor' 'a' 't' as set_config"},
     {"select set_config($1::character varying, $2, true)", "set_config $1 $2 't' as set_config [2]"},
     {"select set_config(E'pgseek\\x2ecursor', '', true)", "set_config 'cursor' '' 't' as set_config"},
     {"select set_config('pgseek.'\n'cursor', '', true)", "set_config 'cursor' '' 't' as set_config"},

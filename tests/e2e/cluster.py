@@ -29,7 +29,9 @@ SANITIZER_REPORT = re.compile(r"(ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|ru
 
 
 def postgres_bin():
-    """The newest installed server's programs."""
+    """The newest installed server's programs, or those in PG_BINDIR."""
+    if os.environ.get("PG_BINDIR"):
+        return pathlib.Path(os.environ["PG_BINDIR"])
     found = glob.glob("/usr/lib/postgresql/*/bin/initdb") + [shutil.which("initdb") or ""]
     found = [path for path in found if path]
     if not found:

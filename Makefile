@@ -41,7 +41,10 @@ WARN := -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototype
 HARDEN := -fno-strict-aliasing -fstack-protector-strong -fPIE
 LINK_HARDEN := -pie -Wl,-z,relro,-z,now
 
-MODE_CFLAGS.release := -D_FORTIFY_SOURCE=2
+# The program is optimised as a whole (a fifth of its instructions per untagged transaction); tests link the plain code
+# that fat objects hold as well.
+LTO := $(if $(filter release,$(MODE)),$(if $(findstring clang,$(CC)),,-flto=auto -ffat-lto-objects))
+MODE_CFLAGS.release := -D_FORTIFY_SOURCE=2 $(LTO)
 MODE_CFLAGS.san := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 MODE_CFLAGS.tsan := -O1 -fno-omit-frame-pointer -fsanitize=thread
 MODE_CFLAGS.cover := -O0 --coverage
@@ -85,7 +88,7 @@ $(BUILD)/pgseek: $(OUT)/pgseek
 
 $(OUT)/pgseek: $(MAIN_OBJ) $(LIBRARIES)
 	@echo "  LINK  $@"
-	@$(CC) $(ALL_LDFLAGS) -o $@ $(MAIN_OBJ) -Wl,--start-group $(LIBRARIES) -Wl,--end-group $(LIBS)
+	@$(CC) $(if $(LTO),$(ALL_CFLAGS)) $(ALL_LDFLAGS) -o $@ $(MAIN_OBJ) -Wl,--start-group $(LIBRARIES) -Wl,--end-group $(LIBS)
 
 $(OUT)/libpgseek.a: $(PARSER_OBJ)
 $(OUT)/libproxy.a: $(PROXY_OBJ)

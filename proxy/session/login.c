@@ -5,6 +5,8 @@
 #include "internal.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <strings.h>
 
 static void copy_name(char *to, size_t size, struct span from)
 {
@@ -55,14 +57,23 @@ static void cancel(struct session *session, struct span packet, struct span key)
     connect_to(session, database, host_index);
 }
 
+/* "database", and whatever the server reads as true; a value that it cannot read is an error there. */
+static bool asks_for_replication(struct span value)
+{
+    static const char *const no[] = {"false", "off", "no", "0", "f", "n"};
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+        if (value.len == strlen(no[i]) && strncasecmp((const char *)value.ptr, no[i], value.len) == 0)
+            return false;
+    return value.len > 0;
+}
+
 static void open_session(struct session *session, const struct startup *startup)
 {
     struct span user = startup_find(startup, "user");
     struct span dbname = startup_find(startup, "database");
-    struct span replication = startup_find(startup, "replication");
     copy_name(session->user, sizeof session->user, user);
     copy_name(session->dbname, sizeof session->dbname, dbname.len ? dbname : user);
-    session->opaque = replication.len > 0;
+    session->opaque = asks_for_replication(startup_find(startup, "replication"));
     const struct conf_database *database = conf_find_database(session->conf, session->dbname);
     if (!database) {
         session_fatal(session, "3D000", "no such database in the proxy's configuration",

@@ -168,13 +168,17 @@ class Conversation:
         self.pipelined = self.rng.random() < 0.6
         self.tagged = self.rng.choice([0.4, 0.7, 0.9])
         self.errors = self.rng.choice([0.02, 0.1, 0.3])
+        # Names that change hands in groups that fail, while the next groups are on their way already.
+        self.churn = self.rng.random() < 0.25
+        if self.churn:
+            self.errors = 0.3
         if self.rng.random() < 0.5:
             self.query("DELETE FROM scratch WHERE id > 6")
         if self.rng.random() < 0.4:
             self.command('BEGIN')
         for _ in range(self.rng.randrange(2, 14)):
             self.rng.choices([self.page, self.chaos, self.transaction, self.session, self.simple, self.rebind],
-                             [6, 3, 2 + 2 * ground, 1 + 2 * ground, 2, 4])[0]()
+                             [10, 6, 1, 1, 1, 5] if self.churn else [6, 3, 2 + 2 * ground, 1 + 2 * ground, 2, 4])[0]()
         self.sync()
         self.query('ROLLBACK')
         self.query("SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; SET client_encoding = 'UTF8'")
@@ -306,8 +310,12 @@ class Conversation:
             self.say(wire.describe('P', portal), f'Describe P {portal!r}')
         for _ in range(rng.choice([1, 1, 1, 2, 3])):
             self.execute(portal)
-        if rng.random() < 0.1:
-            self.say(wire.close(rng.choice('SP'), rng.choice([name, portal])), f'Close {name!r} or {portal!r}')
+        if rng.random() < (0.4 if self.churn else 0.1):
+            self.close_either(name, portal)
+
+    def close_either(self, name, portal):
+        kind, closed = self.rng.choice([('S', name), ('P', portal)])
+        self.say(wire.close(kind, closed), f'Close {kind} {closed!r}')
 
     def execute(self, portal):
         # PostgreSQL itself (15 and 18) crashes on: BEGIN in the unnamed portal, a failing simple query, another, Execute.
@@ -365,6 +373,8 @@ class Conversation:
     # -- how the steps are cut into writes
 
     def delivery(self):
+        if self.churn:
+            return [self.steps]
         writes, current = [], []
         for step in self.steps:
             current.append(step)

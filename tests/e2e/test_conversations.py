@@ -19,6 +19,7 @@ import pytest
 
 import cluster
 import conversations
+import wire
 from conversations import Conversation
 
 COUNT = int(os.environ.get("PGSEEK_CONVERSATIONS", "1000"))
@@ -144,6 +145,38 @@ def test_bytes_may_be_cut_anywhere(stage, proxy):
 
 def test_bytes_may_come_one_by_one(stage, proxy):
     converse(stage, range(SEED, SEED + max(25, COUNT // 40)), make_split=lambda: 1)
+
+
+PAGE = "SELECT id, body FROM posts ORDER BY created_at DESC, id DESC LIMIT 3 /* pgseek */"
+FAILING = "SELECT id, 10 / (id - 2) FROM posts ORDER BY id LIMIT 4 /* pgseek */"
+INSERT = "INSERT INTO scratch VALUES (1001, 'new') ON CONFLICT DO NOTHING"
+PLAIN = [wire.parse(INSERT), wire.bind(), wire.describe(), wire.execute(), wire.sync()]
+REFUSED_BIND = wire.bind(result_formats=[0, 0, 0])  # two columns
+
+# Conversations that were answered wrongly once, as writes.
+FOUND = {
+    "a failed Bind and Close, and the name again": [[wire.parse(PAGE), REFUSED_BIND, wire.close("S"), wire.sync(), *PLAIN]],
+    "a failed Bind and Close of a named one": [[
+        wire.parse(PAGE, "n"), wire.sync(), wire.bind(statement="n", result_formats=[0, 0, 0]), wire.close("S", "n"), wire.sync(),
+        wire.close("S", "n"), wire.parse(INSERT, "n"), wire.bind(statement="n"), wire.describe(), wire.execute(), wire.sync()]],
+    "a failed group and the portal's name again": [[
+        wire.query("BEGIN"), wire.parse(PAGE), wire.bind(portal="p"), REFUSED_BIND, wire.close("P", "p"), wire.sync(), wire.query("ROLLBACK"),
+        wire.parse(INSERT), wire.bind(portal="p"), wire.describe("P", "p"), wire.execute("p"), wire.sync()]],
+    "a failed simple page leaves no statement": [[wire.query(FAILING)], [wire.bind(), wire.describe(), wire.execute(), wire.sync()]],
+    "a failed simple page leaves no statement, at once": [[wire.query(FAILING), wire.bind(), wire.describe(), wire.execute(), wire.sync()]],
+    "an unplanned simple page leaves no statement": [
+        [wire.parse("BEGIN"), wire.bind(), wire.execute(), wire.sync()], [wire.query("SELECT id FROM posts ORDER BY nosuch LIMIT 1 /* pgseek */")],
+        [wire.bind(portal="p2"), wire.sync()], [wire.query("ROLLBACK")]],
+    "a failed simple page in a block": [[wire.query("BEGIN")], [wire.query(FAILING)], [wire.bind(), wire.sync()], [wire.query("ROLLBACK")], [wire.bind(), wire.sync()]],
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_wrong_once(stage, proxy, name):
+    writes = [[conversations.Step(message, repr(message)) for message in write] for write in FOUND[name]]
+    expected, got = stage.play(writes)
+    at = conversations.first_difference(expected, got, False)
+    assert at is None, conversations.transcript(writes, expected, got, at)
 
 
 def test_the_comparison_sees_a_difference():

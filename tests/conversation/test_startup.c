@@ -60,6 +60,11 @@ static const struct talk talks[] = {
      .expected = "R S(client_encoding) S(standard_conforming_strings) K Z(I) W d(wal) c C(COPY 2) Z(I) T(id,body) "
                  "D(1,b1) D(2,b2) C(SELECT 2) Z(I) BUSY",
      .server = {.rows = 3}},
+    {.name = "no replication after all",
+     .script = "start user=u|database=d|replication=OFF\nwait\nQ " FEED,
+     .expected = "R S(client_encoding) S(standard_conforming_strings) K Z(I) T(id,body) D(1,b1) D(2,b2) [first 2 more "
+                 "next] C(SELECT 2) Z(I)",
+     .server = {.rows = 3}},
 };
 
 static void all_cuts_give_the_same(void **state)

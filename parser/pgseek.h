@@ -82,8 +82,8 @@ enum pgseek_deliver { PGSEEK_DELIVER_STATUS = 1, PGSEEK_DELIVER_NOTICE = 2, PGSE
 struct pgseek_settings {
     uint32_t given; /* bit (1u << enum pgseek_option) for each option that was given */
     enum pgseek_cursor_kind cursor_kind;
-    const char *cursor;  /* CURSOR_TEXT: the token, never empty (an empty one is CURSOR_NONE) */
-    int cursor_param;    /* CURSOR_PARAM: n of $n, from 1 */
+    const char *cursor; /* CURSOR_TEXT: the token, never empty (an empty one is CURSOR_NONE) */
+    int cursor_param;   /* CURSOR_PARAM: n of $n, from 1 */
     enum pgseek_page page;
     const char *key; /* column list as written, or NULL */
     enum pgseek_total total;
@@ -103,8 +103,8 @@ const char *pgseek_option_name(enum pgseek_option option);
 const char *pgseek_option_help(enum pgseek_option option); /* one line for the reference */
 
 /* Decodes one value and stores it; false with PS000 in *error when the value does not fit the option. `value` must
- * live as long as the settings do. For the cursor, `$n` and NULL have their meaning only when may_param (the value stood
- * without quotes in a comment); else they are text. */
+ * live as long as the settings do. For the cursor, `$n` and NULL have their meaning only when may_param (the value
+ * stood without quotes in a comment); else they are text. */
 bool pgseek_settings_put(struct pgseek_settings *settings, enum pgseek_option option, const char *value, bool may_param,
                          struct pgseek_error *error) PGSEEK_MUST_USE;
 
@@ -195,19 +195,19 @@ struct pgseek_tag {
     char *texts;  /* owned storage behind the settings' pointers */
 };
 
-/* Finds the one tag of a text (block and line comments, sqlcommenter), however long the text is: a cursor in a text that
- * is too large to be parsed must be refused, not overlooked. NONE also when a comment or literal is not closed: the
- * server will say so. Two tags, unknown options and bad values are BAD. */
+/* Finds the one tag of a text (block and line comments, sqlcommenter), however long the text is: a cursor in a text
+ * that is too large to be parsed must be refused, not overlooked. NONE also when a comment or literal is not closed:
+ * the server will say so. Two tags, unknown options and bad values are BAD. */
 enum pgseek_found pgseek_tag_read(const char *sql, size_t len, struct pgseek_tag *tag, struct pgseek_error *error);
 void pgseek_tag_fini(struct pgseek_tag *tag);
 
 /* ---- session variables ------------------------------------------------------------------------------------------ */
 
 enum pgseek_var_verb {
-    PGSEEK_VAR_SET,       /* SET [SESSION] pgseek.x; TO DEFAULT leaves the value absent */
-    PGSEEK_VAR_SET_LOCAL, /* SET LOCAL pgseek.x; the same */
-    PGSEEK_VAR_RESET,     /* RESET pgseek.x */
-    PGSEEK_VAR_SHOW,      /* SHOW pgseek.x */
+    PGSEEK_VAR_SET,            /* SET [SESSION] pgseek.x; TO DEFAULT leaves the value absent */
+    PGSEEK_VAR_SET_LOCAL,      /* SET LOCAL pgseek.x; the same */
+    PGSEEK_VAR_RESET,          /* RESET pgseek.x */
+    PGSEEK_VAR_SHOW,           /* SHOW pgseek.x */
     PGSEEK_VAR_SET_CONFIG,     /* SELECT set_config(name, value, is_local) */
     PGSEEK_VAR_CURRENT_SETTING /* SELECT current_setting(name [, missing_ok]) */
 };
@@ -234,7 +234,8 @@ struct pgseek_variable {
  * values, FROM CURRENT and the like are BAD too. `SELECT ... LIKE '%pgseek.cursor%'` is
  * NONE: decided on tokens. So are `FROM pgseek.pages` and ALTER ROLE ... SET pgseek.x: only SET, RESET and SHOW at the
  * start of a statement, and a literal name in a call of the two functions, speak of a variable. */
-enum pgseek_found pgseek_variable_read(const char *sql, size_t len, struct pgseek_variable *variable, struct pgseek_error *error);
+enum pgseek_found pgseek_variable_read(const char *sql, size_t len, struct pgseek_variable *variable,
+                                       struct pgseek_error *error);
 void pgseek_variable_fini(struct pgseek_variable *variable);
 
 /* ---- the statement, understood without a catalog ----------------------------------------------------------------- */
@@ -243,14 +244,15 @@ struct pgseek_query; /* immutable once made */
 
 /* How the text is to be read. */
 struct pgseek_reading {
-    bool standard_strings; /* standard_conforming_strings = on; off gives reason `strings` */
+    bool standard_strings;    /* standard_conforming_strings = on; off gives reason `strings` */
     bool ascii_safe_encoding; /* the client_encoding has no ASCII trail bytes, and non-ASCII text may be parsed */
-    int cursor_param; /* n of the $n that carries the cursor: its value is no part of the contract; 0: none */
+    int cursor_param;         /* n of the $n that carries the cursor: its value is no part of the contract; 0: none */
 };
 
 /* Parses and classifies one statement. NULL with *reason set when it cannot be a page for a reason that no catalog
  * can change (`syntax`, `no_order`, `too_large`, ...); NULL with PGSEEK_REASON_NOMEM when memory ran out. */
-struct pgseek_query *pgseek_query_new(const char *sql, size_t len, const struct pgseek_reading *reading, enum pgseek_reason *reason);
+struct pgseek_query *pgseek_query_new(const char *sql, size_t len, const struct pgseek_reading *reading,
+                                      enum pgseek_reason *reason);
 void pgseek_query_free(struct pgseek_query *query);
 
 /* The relations whose facts are needed, for the facts statement: schema is NULL when none was written. */
@@ -291,8 +293,8 @@ enum pgseek_eval {
     PGSEEK_EVAL_FAILED  /* cannot be evaluated exactly: bind the original */
 };
 enum pgseek_number_kind pgseek_query_number_kind(const struct pgseek_query *query, enum pgseek_clause clause);
-enum pgseek_eval pgseek_query_number(const struct pgseek_query *query, enum pgseek_clause clause, const struct pgseek_value *params,
-                                     size_t nparams, int64_t *out);
+enum pgseek_eval pgseek_query_number(const struct pgseek_query *query, enum pgseek_clause clause,
+                                     const struct pgseek_value *params, size_t nparams, int64_t *out);
 
 /* ---- facts: what the catalog says ---------------------------------------------------------------------------------- */
 
@@ -348,10 +350,11 @@ struct pgseek_key {
     const char *identity; /* collation, its version and enum labels: what makes an order another order */
 };
 
-/* Makes a plan, or NULL and *reason. `key_option` is the tag's key= or NULL. `description` may be NULL only for explain without a
- * database, where names then resolve by the select list alone. */
+/* Makes a plan, or NULL and *reason. `key_option` is the tag's key= or NULL. `description` may be NULL only for explain
+ * without a database, where names then resolve by the select list alone. */
 struct pgseek_plan *pgseek_plan_new(const struct pgseek_query *query, const struct pgseek_facts *facts,
-                                    const struct pgseek_description *description, const char *key_option, enum pgseek_reason *reason);
+                                    const struct pgseek_description *description, const char *key_option,
+                                    enum pgseek_reason *reason);
 void pgseek_plan_free(struct pgseek_plan *plan);
 
 size_t pgseek_plan_key_count(const struct pgseek_plan *plan);
@@ -376,9 +379,9 @@ enum pgseek_seek {
 
 struct pgseek_shape_key {
     enum pgseek_seek seek;
-    uint32_t null_mask;  /* bit i: boundary value i is NULL; 0 without a boundary */
-    bool look_ahead;     /* fetch one row more than LIMIT */
-    bool keep_offset;    /* SEEK_FIRST only: keep the statement's OFFSET */
+    uint32_t null_mask; /* bit i: boundary value i is NULL; 0 without a boundary */
+    bool look_ahead;    /* fetch one row more than LIMIT */
+    bool keep_offset;   /* SEEK_FIRST only: keep the statement's OFFSET */
 };
 
 /* What stands behind each $n of a shape, from $1. Client parameters keep their numbers. */
@@ -398,16 +401,17 @@ struct pgseek_shape {
     size_t len;
     struct pgseek_slot *slots;
     size_t nslots;
-    size_t nhidden;     /* the last nhidden columns of a row are ours and are to be stripped ... */
-    size_t nkeys;       /* ... the first nkeys of them are the keys, to be asked for in binary; what follows is of no use */
-    bool own_describe;  /* RowDescription would differ: describe the original instead (UNION) */
+    size_t nhidden; /* the last nhidden columns of a row are ours and are to be stripped ... */
+    size_t nkeys;   /* ... the first nkeys of them are the keys, to be asked for in binary; what follows is of no use */
+    bool own_describe; /* RowDescription would differ: describe the original instead (UNION) */
 };
 
-struct pgseek_shape *pgseek_shape_new(const struct pgseek_plan *plan, const struct pgseek_shape_key *key, enum pgseek_reason *reason);
+struct pgseek_shape *pgseek_shape_new(const struct pgseek_plan *plan, const struct pgseek_shape_key *key,
+                                      enum pgseek_reason *reason);
 void pgseek_shape_free(struct pgseek_shape *shape);
 
-/* Where a character position of the shape's text (from 1, in characters, field P of an error) stands in the client's text; 0 when
- * it points into what pgseek wrote. */
+/* Where a character position of the shape's text (from 1, in characters, field P of an error) stands in the client's
+ * text; 0 when it points into what pgseek wrote. */
 int pgseek_shape_position(const struct pgseek_plan *plan, const struct pgseek_shape *shape, int position);
 
 /* The guard of a page: `SELECT 1 / CASE ... END, filter digest, scope digest` (wire.md 4).

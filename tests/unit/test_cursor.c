@@ -314,11 +314,11 @@ static void untrusted_tokens_all_look_alike(void **state)
         struct buf token = seal(one, sign, &cursor);
         struct pgseek_error unknown = assert_refused(two, buf_span(&token), PGSEEK_PS002);
         struct pgseek_error wrong = assert_refused(impostor, buf_span(&token), PGSEEK_PS002);
-        token.ptr[token.len / 2] ^= 1;
+        token.ptr[token.len / 2] = token.ptr[token.len / 2] == 'A' ? 'B' : 'A'; /* another character of the alphabet */
         struct pgseek_error altered = assert_refused(one, buf_span(&token), PGSEEK_PS002);
         assert_memory_equal(&unknown, &wrong, sizeof unknown);
         assert_memory_equal(&unknown, &altered, sizeof unknown);
-        assert_string_equal(unknown.detail, "");
+        assert_string_equal(unknown.detail, "It was not sealed with a key that this proxy knows.");
         buf_fini(&token);
     }
     keyring_free(one);

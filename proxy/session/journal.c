@@ -165,7 +165,7 @@ void undo(struct session *session, struct follow *follow, uint32_t behind)
 
 bool name_may_return(const struct session *session, struct span name)
 {
-    uint32_t groups = session->owed.readies;
+    uint32_t groups = session->returning ? session->owed.readies : 0;
     for (uint32_t i = 0; groups > 0 && i < session->owed.count; i++) {
         const struct pending *entry = pending_at(&session->owed, i);
         const struct effect *effect = entry->follow ? entry->follow->effects : NULL;

@@ -147,6 +147,16 @@ static bool turn_into_rollback(struct session *session, struct follow *follow)
     return !failed;
 }
 
+bool commits_are_owed(const struct session *session)
+{
+    for (uint32_t i = 0; i < session->owed.count; i++) {
+        const struct follow *follow = pending_at(&session->owed, i)->follow;
+        if (follow && follow->command == PGSEEK_CMD_COMMIT)
+            return true;
+    }
+    return false;
+}
+
 static bool is_transaction_tag(const char *tag)
 {
     static const char *const tags[] = {"BEGIN",   "START TRANSACTION",  "COMMIT", "ROLLBACK", "SAVEPOINT",

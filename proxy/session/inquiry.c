@@ -37,9 +37,11 @@ static bool expect_statement(struct session *session, enum pending_role role)
 /* The description of a simple Query's text needs a statement of its own. */
 static bool describe_text(struct session *session, const struct statement *statement)
 {
-    static const enum pending_kind kinds[] = {PENDING_CLOSE, PENDING_PARSE, PENDING_DESCRIBE_STATEMENT, PENDING_CLOSE};
+    static const enum pending_kind kinds[] = {PENDING_CLOSE, PENDING_CLOSE, PENDING_PARSE, PENDING_DESCRIBE_STATEMENT,
+                                              PENDING_CLOSE};
     const char *name = session->tagging->reserved;
     struct buf *out = to_backend(session);
+    wire_put_target(out, 'C', 'S', span_cstr("")); /* as the Query would do, even where its text fails */
     wire_put_target(out, 'C', 'S', span_cstr(name));
     wire_put_parse(out, name, span_of(statement->sql, statement->sql_len), NULL, 0);
     wire_put_target(out, 'D', 'S', span_cstr(name));

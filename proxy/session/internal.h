@@ -255,6 +255,8 @@ bool command_apply(struct session *session, struct pending *entry, const struct 
 /* Whether a command must not reach what the protocol made (EXECUTE of a tagged statement, FETCH from a page); *error
  * says why. */
 bool command_is_refused(struct session *session, const struct pgseek_command *command, struct pgseek_error *error);
+/* Whether a COMMIT of this group is unanswered: it may turn out to have been a ROLLBACK. */
+bool commits_are_owed(const struct session *session);
 /* The server's tag tells more than the words did (COMMIT that was a ROLLBACK, DEALLOCATE ALL in a function). */
 enum action command_completed(struct session *session, struct pending *entry, const char *tag);
 

@@ -69,8 +69,8 @@ static struct effect *effect_new(struct pending *entry, struct span name)
 static bool change_name(struct session *session, struct names *names, struct pending *entry, struct span name,
                         struct object *object, bool is_portal)
 {
-    if (!object && !names_get(names, name))
-        return true;
+    if (!object && !names_get(names, name) && !session->returning)
+        return true; /* nothing there, and nothing that could come back */
     struct effect *effect = effect_new(entry, name);
     if (!effect || !names_put(names, name, object, &effect->object)) {
         object_unref(object);
@@ -84,7 +84,7 @@ static bool change_name(struct session *session, struct names *names, struct pen
         effect->kind = EFFECT_PORTAL;
     else
         effect->kind = EFFECT_STATEMENT;
-    session->returning |= !is_portal && effect->object;
+    session->returning |= effect->object != NULL;
     return true;
 }
 

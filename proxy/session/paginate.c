@@ -38,6 +38,11 @@ static enum step step_order(struct decision *d)
     struct inquiry *inquiry = &session->tagging->inquiry;
     if (session->owed.readies > 0 || inquiry->state == INQUIRY_RUNNING)
         return STEP_HOLD;
+    if (session->variables && commits_are_owed(session)) {
+        wire_put_empty(to_backend(session), 'H');
+        sent_backend(session);
+        return STEP_HOLD;
+    }
     if (inquiry->state == INQUIRY_REFUSED) {
         inquiry_reset(inquiry);
         session->drop_to_sync = !d->request->simple;

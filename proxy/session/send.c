@@ -297,15 +297,17 @@ static bool put_extended(const struct sending *s, bool spends_cursor)
 
 static bool put_simple(const struct sending *s, bool spends_cursor)
 {
-    bool ok = put_page_parse(s, "") && expect_for_page(s, PENDING_PARSE, ROLE_SHAPE) && put_page_bind(s, "") &&
-              expect_for_page(s, PENDING_BIND, ROLE_SHAPE) && put_guard(s);
+    /* A simple Query takes the unnamed statement away first, whatever becomes of it. */
+    struct text text;
+    bool ok = put_close(s, "") && choose_text(s, s->shape, &text) &&
+              put_prepare(s, &text, put_page_parse, ROLE_SHAPE) && put_page_bind(s, text.name) &&
+              expect_for_page(s, PENDING_BIND, ROLE_SHAPE) && put_release(s, &text) && put_guard(s);
     if (!ok)
         return false;
     struct buf *out = to_backend(s->session);
     wire_put_target(out, 'D', 'P', span_cstr(""));
     wire_put_execute(out, span_cstr(""), 0);
-    wire_put_target(out, 'C', 'P', span_cstr("")); /* as a simple Query leaves neither behind */
-    wire_put_target(out, 'C', 'S', span_cstr(""));
+    wire_put_target(out, 'C', 'P', span_cstr("")); /* and leaves no portal behind */
     wire_put_empty(out, 'S');
     if (!expect_for_page(s, PENDING_DESCRIBE_PORTAL, ROLE_CLIENT))
         return false;
@@ -318,7 +320,7 @@ static bool put_simple(const struct sending *s, bool spends_cursor)
                           variables_spend_cursor(variables_ref(s->session->variables), false, &failed)))
         return false;
     return !failed && expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) &&
-           expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) && expect(s->session, PENDING_SYNC, ROLE_CLIENT) &&
+           expect(s->session, PENDING_SYNC, ROLE_CLIENT) &&
            names_put(&s->session->statements, span_cstr(""), NULL, NULL);
 }
 

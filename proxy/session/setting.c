@@ -344,7 +344,8 @@ static enum action bind_show(struct session *session, const struct pgseek_variab
 /* The result of a page is not known before its end: it is asked to come, and waited for. */
 static bool must_wait(struct session *session, const struct pgseek_variable *variable)
 {
-    if (session->owed.readies == 0 && !(is_reading(variable) && pages_are_owed(session)))
+    bool may_change = is_reading(variable) && (pages_are_owed(session) || commits_are_owed(session));
+    if (session->owed.readies == 0 && !may_change)
         return false;
     if (session->owed.readies == 0)
         (void)hold_for_replies(session);

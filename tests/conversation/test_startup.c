@@ -15,7 +15,7 @@
 
 static void only_one_database(struct conf *conf)
 {
-    conf->ndatabases = 0;
+    conf->databases[0].name[0] = 'x'; /* instead of "*" */
 }
 
 static const struct talk talks[] = {

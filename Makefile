@@ -167,7 +167,7 @@ test:
 	@$(MAKE) --no-print-directory e2e
 
 e2e: all
-	@env $(SAN_ENV) PGSEEK_BIN=$(abspath $(OUT)/pgseek) $(PYTHON) -m pytest -q -p no:cacheprovider tests/e2e $(PYTEST_ARGS)
+	@env $(SAN_ENV) PGSEEK_BIN=$(abspath $(OUT)/pgseek) $(PYTHON) -m pytest -q -rs -p no:cacheprovider tests/e2e $(PYTEST_ARGS)
 
 san:
 	@tests/setup.sh build test

@@ -59,10 +59,9 @@ static size_t needs_bind(struct session *session, size_t total, struct span body
     struct span statement;
     if (wire_peek_bind(body, &portal, &statement))
         return total <= MAX_TAGGED_BIND && matters(session, statement) ? total : 0;
-    size_t wanted = WIRE_HEADER + (body.len < 256 ? 256 : MAX_NAMES);
     if (body.len + WIRE_HEADER >= total || body.len >= MAX_NAMES)
         return 0; /* malformed, or names that nothing in the maps can have */
-    return wanted < total ? wanted : total;
+    return WIRE_HEADER + body.len + 1; /* as soon as both names are there, and no later */
 }
 
 /* ---- messages that pass by ---- */

@@ -60,7 +60,7 @@ static size_t needs_bind(struct session *session, size_t total, struct span body
     if (wire_peek_bind(body, &portal, &statement))
         return total <= MAX_TAGGED_BIND && matters(session, statement) ? total : 0;
     if (body.len + WIRE_HEADER >= total || body.len >= MAX_NAMES)
-        return 0; /* malformed, or names that nothing in the maps can have */
+        return 0;                      /* malformed, or names that nothing in the maps can have */
     return WIRE_HEADER + body.len + 1; /* as soon as both names are there, and no later */
 }
 

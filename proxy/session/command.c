@@ -69,9 +69,8 @@ static void apply_context(struct tagging *tagging, const struct pgseek_command *
     }
 }
 
-bool command_apply(struct session *session, struct pending *entry, const struct pgseek_command *command, bool simple)
+bool command_apply(struct session *session, struct pending *entry, const struct pgseek_command *command)
 {
-    (void)simple;
     struct follow *follow = follow_of(entry);
     if (!follow)
         return false;

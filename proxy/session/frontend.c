@@ -209,7 +209,7 @@ static bool execute_portal(struct session *session, struct pending *entry, struc
     bool failed = false;
     follow->portal = (struct portal *)object_ref(&portal->object);
     if (portal->kind == PORTAL_COMMAND)
-        return command_apply(session, entry, &portal->command, false);
+        return command_apply(session, entry, &portal->command);
     if (portal->kind == PORTAL_SHOW)
         follow->is_show = true;
     if (portal->kind == PORTAL_SET) {

@@ -250,8 +250,7 @@ struct portal *portal_new(void);
 
 /* ---- command.c: transaction control and names by the first word ---- */
 /* Applies what a command does when it is forwarded. False when out of memory. */
-bool command_apply(struct session *session, struct pending *entry, const struct pgseek_command *command,
-                   bool simple) MUST_USE;
+bool command_apply(struct session *session, struct pending *entry, const struct pgseek_command *command) MUST_USE;
 /* Whether a command must not reach what the protocol made (EXECUTE of a tagged statement, FETCH from a page); *error
  * says why. */
 bool command_is_refused(struct session *session, const struct pgseek_command *command, struct pgseek_error *error);
@@ -261,7 +260,7 @@ bool commits_are_owed(const struct session *session);
 enum action command_completed(struct session *session, struct pending *entry, const char *tag);
 
 /* ---- setting.c: statements about our variables ---- */
-enum action setting_query(struct session *session, const struct pgseek_variable *variable, struct span message);
+enum action setting_query(struct session *session, const struct pgseek_variable *variable);
 enum action setting_parse(struct session *session, struct pgseek_variable *variable, const struct wire_parse *parse,
                           struct span message);
 enum action setting_bind(struct session *session, struct statement *statement, const struct wire_bind *bind,
@@ -310,8 +309,7 @@ struct boundary { /* where the page starts, taken from a cursor */
 enum action send_page(struct session *session, const struct request *request, struct page *page,
                       const struct pgseek_shape *shape, const struct boundary *boundary,
                       const struct wire_param *params, bool spends_cursor);
-enum action send_original(struct session *session, const struct request *request, struct page *page,
-                          bool spends_cursor);
+enum action send_original(struct session *session, const struct request *request, struct page *page);
 
 /* A value to bind: as the client sent it, or ours. */
 struct value {

@@ -326,7 +326,7 @@ static enum action carry_out_pass(struct decision *d)
     log_at(LOG_DEBUG, "C-%llu: passed: %s", (unsigned long long)d->session->id, pgseek_reason_name(d->reason));
     page->action = PAGE_PASS;
     page->reason = d->reason;
-    enum action action = send_original(d->session, d->request, page, false);
+    enum action action = send_original(d->session, d->request, page);
     page_unref(page);
     return action;
 }
@@ -384,7 +384,7 @@ static enum action carry_out(struct decision *d, enum step step)
     switch (step) {
     case STEP_ON: return carry_out_page(d);
     case STEP_PASS: return pass_or_refuse(d);
-    case STEP_ORIGINAL: return send_original(d->session, d->request, NULL, false);
+    case STEP_ORIGINAL: return send_original(d->session, d->request, NULL);
     case STEP_REFUSE: return carry_out_refusal(d);
     case STEP_HOLD: return ACTION_HOLD;
     case STEP_DONE: return d->session->state == STATE_CLOSING ? ACTION_FAIL : ACTION_DONE;

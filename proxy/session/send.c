@@ -389,9 +389,8 @@ static enum action bind_original(struct session *session, const struct request *
     return trims ? ACTION_DONE : ACTION_FORWARD;
 }
 
-enum action send_original(struct session *session, const struct request *request, struct page *page, bool spends_cursor)
+enum action send_original(struct session *session, const struct request *request, struct page *page)
 {
-    (void)spends_cursor;
     enum action action;
     if (request->simple) {
         struct pending *entry = names_put(&session->statements, span_cstr(""), NULL, NULL)

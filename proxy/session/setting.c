@@ -196,9 +196,8 @@ static enum action hold_for_replies(struct session *session)
     return ACTION_HOLD;
 }
 
-enum action setting_query(struct session *session, const struct pgseek_variable *variable, struct span message)
+enum action setting_query(struct session *session, const struct pgseek_variable *variable)
 {
-    (void)message;
     struct pgseek_error error = {.code = PGSEEK_PS000,
                                  .message = "a pgseek variable cannot be used behind messages without a Sync",
                                  .hint = "Send Sync first."};

@@ -113,7 +113,7 @@ static enum action query_command(struct session *session, const struct pgseek_co
         return refuse(session, &error, true, span_of(NULL, 0));
     forget_unnamed(session);
     struct pending *entry = expect(session, PENDING_QUERY, ROLE_CLIENT);
-    if (!entry || !command_apply(session, entry, command, true))
+    if (!entry || !command_apply(session, entry, command))
         return session_nomem(session);
     return ACTION_FORWARD;
 }
@@ -151,7 +151,7 @@ enum action text_query(struct session *session, struct span message)
     case TEXT_COMMAND: return query_command(session, &reading.command);
     case TEXT_BAD: return refuse(session, &reading.error, true, span_of(NULL, 0));
     case TEXT_VARIABLE:
-        action = setting_query(session, &reading.variable, message);
+        action = setting_query(session, &reading.variable);
         pgseek_variable_fini(&reading.variable);
         return action;
     case TEXT_TAGGED: return query_tagged(session, &reading, sql, message);

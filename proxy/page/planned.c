@@ -175,10 +175,7 @@ struct plan_cache *plan_cache_new(size_t max_plans)
 
 static struct planned **slot_of(struct plan_cache *cache, struct span key)
 {
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; i < key.len; i++)
-        hash = (hash ^ key.ptr[i]) * 1099511628211u;
-    return &cache->slots[(hash ^ hash >> 32) & (cache->nslots - 1)];
+    return &cache->slots[span_hash(key) & (cache->nslots - 1)];
 }
 
 static void unlink_age(struct plan_cache *cache, struct planned *planned)

@@ -74,6 +74,14 @@ bool span_equal_cstr(struct span a, const char *text)
     return span_equal(a, span_cstr(text));
 }
 
+size_t span_hash(struct span bytes)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < bytes.len; i++)
+        hash = (hash ^ bytes.ptr[i]) * 1099511628211u;
+    return (size_t)(hash ^ hash >> 32);
+}
+
 /* ---- byte order ---- */
 
 uint16_t get_u16(const uint8_t *p)

@@ -201,6 +201,8 @@ struct buf *to_frontend(struct session *session);
 void sent_frontend(struct session *session);
 /* Passes bytes on as they are. */
 void forward(struct session *session, enum side to, struct span bytes);
+/* Asks for the replies to messages that no Sync has followed yet (with a Flush); the message in hand is then held. */
+enum action hold_for_replies(struct session *session);
 struct tagging *session_tagging(struct session *session); /* made at first use; NULL when out of memory */
 
 /* ---- intake.c: bytes into messages ---- */
@@ -247,6 +249,8 @@ void fail_group(struct session *session);
 /* ---- objects.c ---- */
 struct statement *statement_new(void);
 struct portal *portal_new(void);
+/* Keeps the types that a Parse declares, zero up to `at_least`. False when out of memory. */
+bool statement_keep_oids(struct statement *statement, const struct wire_parse *parse, size_t at_least) MUST_USE;
 
 /* ---- command.c: transaction control and names by the first word ---- */
 /* Applies what a command does when it is forwarded. False when out of memory. */

@@ -23,18 +23,9 @@ void object_unref(struct object *object)
         object->free(object);
 }
 
-/* FNV-1a: names are short, and a map is one session's own. */
-static size_t name_hash(struct span name)
-{
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; i < name.len; i++)
-        hash = (hash ^ name.ptr[i]) * 1099511628211u;
-    return (size_t)(hash ^ hash >> 32);
-}
-
 static struct name_entry **find(const struct names *names, struct span name)
 {
-    struct name_entry **at = &names->slots[name_hash(name) & (names->nslots - 1)];
+    struct name_entry **at = &names->slots[span_hash(name) & (names->nslots - 1)];
     while (*at && !span_equal(span_of((*at)->name, (*at)->len), name))
         at = &(*at)->next;
     return at;

@@ -23,6 +23,18 @@ struct statement *statement_new(void)
     return statement;
 }
 
+bool statement_keep_oids(struct statement *statement, const struct wire_parse *parse, size_t at_least)
+{
+    size_t count = parse->noids > at_least ? parse->noids : at_least;
+    statement->oids = mem_zalloc(count * sizeof *statement->oids);
+    if (!statement->oids)
+        return false;
+    for (size_t i = 0; i < parse->noids; i++)
+        statement->oids[i] = get_u32(parse->oids + i * 4);
+    statement->noids = count;
+    return true;
+}
+
 static void portal_free(struct object *object)
 {
     struct portal *portal = (struct portal *)object;

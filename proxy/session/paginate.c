@@ -39,8 +39,7 @@ static enum step step_order(struct decision *d)
     if (session->owed.readies > 0 || inquiry->state == INQUIRY_RUNNING)
         return STEP_HOLD;
     if (session->variables && commits_are_owed(session)) {
-        wire_put_empty(to_backend(session), 'H');
-        sent_backend(session);
+        (void)hold_for_replies(session);
         return STEP_HOLD;
     }
     if (inquiry->state == INQUIRY_REFUSED) {

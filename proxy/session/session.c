@@ -133,6 +133,13 @@ void forward(struct session *session, enum side to, struct span bytes)
         sink_copy(sink, bytes);
 }
 
+enum action hold_for_replies(struct session *session)
+{
+    wire_put_empty(to_backend(session), 'H');
+    sent_backend(session);
+    return ACTION_HOLD;
+}
+
 /* ---- ends ---- */
 
 static void log_closing(struct session *session, enum log_level level, const char *why)

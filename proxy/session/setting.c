@@ -188,14 +188,6 @@ static enum action ask_failed_block(struct session *session)
     return expect(session, PENDING_QUERY, ROLE_CLIENT) ? ACTION_DONE : session_nomem(session);
 }
 
-/* Replies to messages that no Sync has followed yet: asked to come, and waited for. */
-static enum action hold_for_replies(struct session *session)
-{
-    wire_put_empty(to_backend(session), 'H');
-    sent_backend(session);
-    return ACTION_HOLD;
-}
-
 enum action setting_query(struct session *session, const struct pgseek_variable *variable)
 {
     struct pgseek_error error = {.code = PGSEEK_PS000,
@@ -248,15 +240,6 @@ static bool sets_literally(const struct pgseek_variable *variable)
     return !is_reading(variable) && variable->name.kind == PGSEEK_ARG_TEXT && variable->value.kind != PGSEEK_ARG_PARAM;
 }
 
-static bool keep_declared(struct statement *statement, const struct wire_parse *parse)
-{
-    statement->noids = parse->noids;
-    statement->oids = mem_zalloc((size_t)parse->noids * sizeof *statement->oids);
-    for (size_t i = 0; statement->oids && i < parse->noids; i++)
-        statement->oids[i] = get_u32(parse->oids + i * 4);
-    return statement->oids != NULL;
-}
-
 enum action setting_parse(struct session *session, struct pgseek_variable *variable, const struct wire_parse *parse,
                           struct span message)
 {
@@ -277,7 +260,7 @@ enum action setting_parse(struct session *session, struct pgseek_variable *varia
     statement->kind = STATEMENT_VARIABLE;
     statement->variable = *variable;
     entry->unnamed = parse->name.len == 0;
-    bool kept = keep_declared(statement, parse);
+    bool kept = statement_keep_oids(statement, parse, 0);
     if (!change_statement(session, entry, parse->name, statement) || !kept)
         return session_nomem(session);
     if (!has_stand_in(&statement->variable))

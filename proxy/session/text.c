@@ -161,18 +161,6 @@ enum action text_query(struct session *session, struct span message)
 
 /* ---- Parse ---- */
 
-static bool keep_oids(struct statement *statement, const struct wire_parse *parse, size_t at_least)
-{
-    size_t count = parse->noids > at_least ? parse->noids : at_least;
-    statement->oids = mem_zalloc(count * sizeof *statement->oids);
-    if (!statement->oids)
-        return false;
-    for (size_t i = 0; i < parse->noids; i++)
-        statement->oids[i] = get_u32(parse->oids + i * 4);
-    statement->noids = count;
-    return true;
-}
-
 #define OID_TEXT 25
 #define OID_UNKNOWN 705
 
@@ -180,7 +168,7 @@ static bool keep_oids(struct statement *statement, const struct wire_parse *pars
 static bool declare_cursor(struct statement *statement, const struct wire_parse *parse)
 {
     int n = statement->tag.settings.cursor_kind == PGSEEK_CURSOR_PARAM ? statement->tag.settings.cursor_param : 0;
-    if (!keep_oids(statement, parse, (size_t)n))
+    if (!statement_keep_oids(statement, parse, (size_t)n))
         return false;
     if (n > 0 && (statement->oids[n - 1] == 0 || statement->oids[n - 1] == OID_UNKNOWN))
         statement->oids[n - 1] = OID_TEXT;
@@ -249,11 +237,7 @@ static enum action parse_command(struct session *session, const struct reading *
 /* A name that is given now would go with the others when the tag comes: it is asked to come, and waited for. */
 static enum action wait_for_names(struct session *session)
 {
-    if (session->owed.readies == 0) {
-        wire_put_empty(to_backend(session), 'H');
-        sent_backend(session);
-    }
-    return ACTION_HOLD;
+    return session->owed.readies == 0 ? hold_for_replies(session) : ACTION_HOLD;
 }
 
 enum action text_parse(struct session *session, struct span message)

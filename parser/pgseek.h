@@ -264,6 +264,14 @@ const char *pgseek_query_relation_name(const struct pgseek_query *query, size_t 
 size_t pgseek_query_function_count(const struct pgseek_query *query);
 const char *pgseek_query_function_name(const struct pgseek_query *query, size_t i); /* without schema */
 
+/* What the statement does with its page. */
+enum pgseek_verb {
+    PGSEEK_VERB_SELECT,
+    PGSEEK_VERB_EXPLAIN, /* EXPLAIN of a page: the rewritten one is explained */
+    PGSEEK_VERB_DECLARE  /* DECLARE CURSOR for a page: only the predicate can be added */
+};
+enum pgseek_verb pgseek_query_verb(const struct pgseek_query *query);
+
 /* Highest $n in the text. */
 int pgseek_query_param_count(const struct pgseek_query *query);
 /* Whether $n stands anywhere in the text. */
@@ -396,14 +404,25 @@ struct pgseek_slot {
     uint32_t index;
 };
 
+/* How the rows of a shape stand to those that the client is to see. */
+enum pgseek_rows {
+    PGSEEK_ROWS_PAGE,  /* each row carries its own keys in its last columns */
+    PGSEEK_ROWS_INNER, /* the page is a level inside: the last columns, the same in every row, are a mark (NULL in a row
+                        * that is not the client's; there is at least one row), the page's own number of rows with the
+                        * look-ahead (int8), the keys of its first row and those of its last (in display order) */
+    PGSEEK_ROWS_PLAIN  /* EXPLAIN, DECLARE: rows pass as they are, no cursors come of them */
+};
+
 struct pgseek_shape {
+    enum pgseek_rows rows;
     char *sql; /* NUL-terminated */
     size_t len;
     struct pgseek_slot *slots;
     size_t nslots;
-    size_t nhidden; /* the last nhidden columns of a row are ours and are to be stripped ... */
-    size_t nkeys;   /* ... the first nkeys of them are the keys, to be asked for in binary; what follows is of no use */
-    bool own_describe; /* RowDescription would differ: describe the original instead (UNION) */
+    size_t nhidden; /* the last nhidden columns of a row are ours and are to be stripped, all asked for in binary ... */
+    size_t nkeys;   /* ... ROWS_PAGE: the first nkeys of them are the keys; what follows is of no use. ROWS_INNER: nhidden
+                     * is 2 + 2 * nkeys. ROWS_PLAIN: 0 hidden ones; nkeys is the number of boundary values */
+    bool own_describe; /* names, table oids or attribute numbers would differ: those of the original are to be shown */
 };
 
 struct pgseek_shape *pgseek_shape_new(const struct pgseek_plan *plan, const struct pgseek_shape_key *key,

@@ -348,6 +348,11 @@ const char *pgseek_query_function_name(const struct pgseek_query *query, size_t 
     return query->functions[i].name;
 }
 
+enum pgseek_verb pgseek_query_verb(const struct pgseek_query *query)
+{
+    return query->verb;
+}
+
 int pgseek_query_param_count(const struct pgseek_query *query)
 {
     return query->param_count;

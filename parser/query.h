@@ -29,11 +29,28 @@ struct query_bytes {
     size_t len;
 };
 
+/* How a predicate can be added to the level, as far as its tree tells. */
+enum query_form {
+    QUERY_PLAIN,       /* in WHERE */
+    QUERY_GROUPED,     /* GROUP BY, HAVING: in HAVING (an aggregate without them: order.c finds it by the facts) */
+    QUERY_DISTINCT,    /* SELECT DISTINCT: in WHERE; keys are output columns */
+    QUERY_DISTINCT_ON, /* in WHERE; keys are the ON expressions, the rest of ORDER BY stays as it is */
+    QUERY_WINDOW,      /* window functions: outside of a wrap, over hidden columns that the core itself selects */
+    QUERY_SET          /* UNION, INTERSECT, EXCEPT, VALUES, TABLE: outside of a wrap, over the output columns */
+};
+
 struct pgseek_query {
     struct arena arena;
     struct lex lex;
     PgQuery__ParseResult *parsed;
-    const PgQuery__SelectStmt *level; /* in parsed: the SELECT that owns LIMIT */
+    enum pgseek_verb verb;
+    const PgQuery__SelectStmt *statement; /* in parsed: the whole SELECT */
+    const PgQuery__SelectStmt *level;     /* in it: the SELECT that owns LIMIT */
+    bool is_inner;                        /* the level is not the whole statement */
+    enum query_form form;
+    /* WITH clauses whose names the level sees, its own first. */
+    const PgQuery__WithClause **with;
+    size_t nwith;
     struct cut cut;
     struct number limit;
     struct number offset;

@@ -1,6 +1,7 @@
-/* facts.h - what the catalog says about the relations and functions of a statement.
+/* facts.h - what the catalog says about the relations, types, functions and collations of a statement.
  *
- * It knows the rows of the facts statement (facts_sql.c) and must not know the statement that they were asked for. */
+ * It knows the rows of the facts statement (facts_sql.c) and keeps the question: what the parser wanted to know and
+ * nobody has answered yet. It must not know the statement that the facts are for. */
 #ifndef PARSER_FACTS_H
 #define PARSER_FACTS_H
 
@@ -16,25 +17,38 @@ struct facts_operator {
 /* The strategies of a btree, in their order. */
 enum facts_strategy { FACTS_LESS, FACTS_LESS_EQUAL, FACTS_EQUAL, FACTS_GREATER_EQUAL, FACTS_GREATER, FACTS_OPERATORS };
 
+/* A base type: domains are resolved by the server. */
+struct facts_type {
+    uint32_t oid;     /* of the base type */
+    char kind;        /* typtype: b, c, e, m, p, r */
+    bool has_binary;  /* it can be sent and received in binary */
+    const char *name; /* schema.name */
+    struct facts_operator operator[FACTS_OPERATORS];
+    const char *labels; /* of an enum, in order; "" otherwise */
+};
+
+struct facts_collation {
+    const char *schema; /* as asked for; NULL when none was written */
+    const char *name;
+    uint32_t oid;
+    bool deterministic;
+    const char *identity; /* name, provider and version */
+};
+
 struct facts_column {
     uint32_t relation_ord; /* which relation of the question, from 1 */
     int attnum;
     const char *name;
     uint32_t type_oid; /* as declared, a domain maybe */
-    bool not_null;     /* and can be trusted */
+    bool not_null;     /* and can be trusted, for the relation's own rows: with children, FROM ONLY */
     bool may_select;
     uint32_t collation_oid; /* 0: the type has none */
     bool deterministic;     /* the collation is, or there is none */
     const char *collation;  /* its name, provider and version; "" without one */
-    uint32_t base_oid;      /* the type behind domains */
-    char type_kind;         /* typtype of it: b, c, e, m, p, r */
-    bool has_binary;        /* it can be sent and received in binary */
-    const char *type_name;  /* schema.name of it */
-    struct facts_operator operator[FACTS_OPERATORS];
-    const char *labels; /* of an enum, in order; "" otherwise */
+    const struct facts_type *type; /* of the base type; NULL: not known */
 };
 
-/* A unique index that is valid, immediate, without predicate and expressions. */
+/* A unique index that is valid, immediate, without predicate and expressions; of a table with children: FROM ONLY. */
 struct facts_unique {
     uint32_t relation_ord;
     uint32_t index_oid;
@@ -53,9 +67,13 @@ struct facts_relation {
     const char *schema;
     const char *name;
     char kind; /* relkind: r, p, v, m, f */
-    bool has_children;
-    bool may_use;    /* USAGE on the schema */
-    bool may_select; /* SELECT on the whole table */
+    bool has_children; /* by inheritance */
+    bool may_use;      /* USAGE on the schema */
+    bool may_select;   /* SELECT on the whole table */
+    const char *definition; /* of a view: its SELECT, as the server writes it under the session's search_path */
+    const char *rule_xmin;  /* of a view: changes when the view is replaced */
+    int *partition_attnums; /* of a partitioned table: its key's columns (0: an expression) */
+    size_t npartition_attnums;
 };
 
 struct facts_function {
@@ -65,28 +83,26 @@ struct facts_function {
     bool is_aggregate;
 };
 
-struct pgseek_facts {
-    struct arena arena;
-    struct facts_relation *relations;
-    size_t nrelations;
-    size_t relation_room;
-    struct facts_column *columns; /* those of one relation stand together, by attnum */
-    size_t ncolumns;
-    size_t column_room;
-    struct facts_unique *uniques;
-    size_t nuniques;
-    size_t unique_room;
-    struct facts_function *functions;
-    size_t nfunctions;
-    size_t function_room;
-    /* Some =, +, -, * or / over built-in types is found by the search_path before pg_catalog's. */
-    bool has_foreign_operators;
-};
+/* ---- asking: each gives what is known, or NULL. What nobody has asked the server yet becomes part of the question;
+ * then facts_is_asking() and the plan is to be made again when the answers are in. ---- */
 
-/* The relation that the question's ord-th name (from 1) means; NULL when it means none. */
-const struct facts_relation *facts_relation(const struct pgseek_facts *facts, size_t ord);
-/* Its columns in the order of the table; NULL and 0 when there are none. */
+/* The relation that the name means, and which question it was (its columns are found by it). NULL and !facts_is_asking:
+ * there is no such relation. */
+const struct facts_relation *facts_ask_relation(struct pgseek_facts *facts, const char *schema, const char *name,
+                                                size_t *ord);
+const struct facts_function *facts_ask_function(struct pgseek_facts *facts, const char *name);
+const struct facts_type *facts_ask_type(struct pgseek_facts *facts, uint32_t oid); /* of a domain: its base type */
+const struct facts_collation *facts_ask_collation(struct pgseek_facts *facts, const char *schema, const char *name);
+/* The server's description of a text whose parameters are those of the original statement, same numbers and types. It
+ * may be asked for several texts, one per round. Lives with the facts. */
+const struct pgseek_description *facts_ask_description(struct pgseek_facts *facts, const char *sql, size_t len);
+bool facts_is_asking(const struct pgseek_facts *facts);
+
+/* The columns of the ord-th relation in the order of the table; NULL and 0 when there are none. */
 const struct facts_column *facts_columns(const struct pgseek_facts *facts, size_t ord, size_t *count);
-const struct facts_function *facts_function(const struct pgseek_facts *facts, const char *name);
+const struct facts_unique *facts_uniques(const struct pgseek_facts *facts, size_t ord, size_t *count);
+
+/* Some =, +, -, * or / over built-in types is found by the search_path before pg_catalog's. */
+bool facts_has_foreign_operators(const struct pgseek_facts *facts);
 
 #endif

@@ -7,17 +7,21 @@
 #include "scope.h"
 
 struct output {
-    bool is_column; /* a plain column, in `column`; else an expression */
+    const char *name;          /* by the server's description */
+    uint32_t type_oid;         /* by the same: a base type; 0: not known */
+    bool is_column;            /* a plain column of the scope, in `column` */
     struct scope_column column;
-    const char *name; /* by the server's description, else as far as the text tells; may be NULL */
+    const PgQuery__Node *node; /* the select item's expression; NULL: it came out of a star, or of a set operation */
+    size_t item;               /* which item of the select list it came from */
 };
 
 struct outputs {
     struct output *item;
     size_t count;
+    bool is_known; /* false: a star over something opaque; only the names and types are certain */
 };
 
-/* description may be NULL. PGSEEK_REASON_STAR when the select list and the description do not fit together. */
+/* description is that of the level's own text. PGSEEK_REASON_STAR when the list and the description do not fit. */
 enum pgseek_reason outputs_make(struct outputs *outputs, const struct pgseek_query *query, const struct scope *scope,
                                 const struct pgseek_description *description) PGSEEK_MUST_USE;
 

@@ -306,8 +306,9 @@ enum pgseek_eval pgseek_query_number(const struct pgseek_query *query, enum pgse
 
 /* ---- facts: what the catalog says ---------------------------------------------------------------------------------- */
 
-/* The facts statement (rewrite.md 1.2 with our additions): $1 text[] schemas, $2 text[] relation names, $3 text[]
- * function names; every result column is text. Qualified to the last operator; it does not raise. */
+/* The facts statement: $1 text[] schemas and $2 text[] names of relations, $3 text[] function names, $4 text[] oids of
+ * types, $5 text[] schemas and $6 text[] names of collations; every result column is text. Qualified to the last
+ * operator; it does not raise. */
 extern const char pgseek_facts_sql[];
 /* The session's context: one row of text columns, in the order of enum pgseek_context. */
 extern const char pgseek_context_sql[];
@@ -318,15 +319,9 @@ enum pgseek_context {
     PGSEEK_CTX_STRINGS,  /* standard_conforming_strings */
     PGSEEK_CTX_ENCODING, /* client_encoding */
     PGSEEK_CTX_TEMP,     /* the session's temporary schema, whose tables come before all others; 0: none yet */
+    PGSEEK_CTX_LOCALE,   /* TimeZone, DateStyle, IntervalStyle, lc_*: what stable expressions depend on, in one text */
     PGSEEK_CTX_COUNT
 };
-
-struct pgseek_facts;
-struct pgseek_facts *pgseek_facts_new(void);
-void pgseek_facts_free(struct pgseek_facts *facts);
-/* One result row; columns are text, NULL pointers for NULL. False when it is not a row of the facts statement. */
-bool pgseek_facts_row(struct pgseek_facts *facts, const char *const *columns, size_t ncolumns) PGSEEK_MUST_USE;
-#define PGSEEK_FACTS_COLUMNS 6
 
 /* The server's own description of the original statement (Describe S). */
 struct pgseek_column {
@@ -343,6 +338,36 @@ struct pgseek_description {
     size_t ncolumns;
 };
 
+/* What is known of the catalog, and the question: what is wanted beside it. A question is answered in rounds: the facts
+ * statement with the lists of the question, and Describe of the probe, if there is one; then the plan is made again. */
+struct pgseek_facts;
+struct pgseek_facts *pgseek_facts_new(const struct pgseek_query *query); /* asks for what the text mentions */
+void pgseek_facts_free(struct pgseek_facts *facts);
+
+enum pgseek_asked {
+    PGSEEK_ASKED_SCHEMA,   /* of the relation of the same place; NULL: none was written */
+    PGSEEK_ASKED_RELATION, /* the lists are the arrays of the facts statement, in its order */
+    PGSEEK_ASKED_FUNCTION,
+    PGSEEK_ASKED_TYPE,
+    PGSEEK_ASKED_COLLATION_SCHEMA,
+    PGSEEK_ASKED_COLLATION,
+    PGSEEK_ASKED_LISTS
+};
+size_t pgseek_facts_asked_count(const struct pgseek_facts *facts, enum pgseek_asked list);
+const char *pgseek_facts_asked(const struct pgseek_facts *facts, enum pgseek_asked list, size_t i);
+/* A text to be described with the original's parameter types; NULL: none. */
+const char *pgseek_facts_probe(const struct pgseek_facts *facts, size_t *len);
+
+/* One result row; columns are text, NULL pointers for NULL. False when it is not a row of the facts statement. */
+bool pgseek_facts_row(struct pgseek_facts *facts, const char *const *columns, size_t ncolumns) PGSEEK_MUST_USE;
+#define PGSEEK_FACTS_COLUMNS 6
+/* The probe's description; copied. False when out of memory. */
+bool pgseek_facts_described(struct pgseek_facts *facts, const struct pgseek_description *description) PGSEEK_MUST_USE;
+/* All answers of this round have come: what was asked for and did not come does not exist. */
+void pgseek_facts_answered(struct pgseek_facts *facts);
+/* A bound for rounds: views of views of views. */
+#define PGSEEK_FACTS_MAX_ROUNDS 8
+
 /* ---- the plan -------------------------------------------------------------------------------------------------------- */
 
 struct pgseek_plan; /* immutable; owns all that it points at, the query's text included */
@@ -358,9 +383,10 @@ struct pgseek_key {
     const char *identity; /* collation, its version and enum labels: what makes an order another order */
 };
 
-/* Makes a plan, or NULL and *reason. `key_option` is the tag's key= or NULL. `description` may be NULL only for explain
+/* Makes a plan, or NULL and *reason. PGSEEK_REASON_MORE: the facts have a question now; answer it and call again. With
+ * any other reason the statement is no page. `key_option` is the tag's key= or NULL. `description` may be NULL only for explain
  * without a database, where names then resolve by the select list alone. */
-struct pgseek_plan *pgseek_plan_new(const struct pgseek_query *query, const struct pgseek_facts *facts,
+struct pgseek_plan *pgseek_plan_new(const struct pgseek_query *query, struct pgseek_facts *facts,
                                     const struct pgseek_description *description, const char *key_option,
                                     enum pgseek_reason *reason);
 void pgseek_plan_free(struct pgseek_plan *plan);
@@ -368,6 +394,8 @@ void pgseek_plan_free(struct pgseek_plan *plan);
 size_t pgseek_plan_key_count(const struct pgseek_plan *plan);
 const struct pgseek_key *pgseek_plan_key(const struct pgseek_plan *plan, size_t i);
 bool pgseek_plan_is_locking(const struct pgseek_plan *plan); /* FOR UPDATE/SHARE: no look-ahead row */
+/* Whether a key is a stable expression, so that TimeZone and its like belong to the contract (PGSEEK_CTX_LOCALE). */
+bool pgseek_plan_depends_on_settings(const struct pgseek_plan *plan);
 
 /* What the cursor is bound to: a canonical byte string of the statement's tree with the page's LIMIT and OFFSET cleared
  * and parameters renumbered, the resolved relation names included. */
@@ -435,7 +463,7 @@ int pgseek_shape_position(const struct pgseek_plan *plan, const struct pgseek_sh
 
 /* The guard of a page: `SELECT 1 / CASE ... END, filter digest, scope digest` (wire.md 4).
  * Its parameters are the client's own, same numbers and types (those that are not of the filter are declared and
- * unused), then: expected search_path text, expected user text, expected client_encoding text, expected filter digest
+ * unused), then: expected search_path text, expected user text, expected client_encoding text, expected locale text, expected filter digest
  * bytea (NULL: do not compare), expected scope digest bytea (NULL: do not compare).
  * Failures by SQLSTATE: 22012 facts, names, search_path, user or encoding are not as planned; 2201F the filter values
  * differ; 2201E the scope differs. Result columns 2 and 3 (bytea, the first 16 bytes of SHA-256): the digests of now.
@@ -444,6 +472,7 @@ enum pgseek_guard_param {
     PGSEEK_GUARD_SEARCH_PATH,
     PGSEEK_GUARD_USER,
     PGSEEK_GUARD_ENCODING,
+    PGSEEK_GUARD_LOCALE, /* text, as in the context: compared when the plan depends on settings */
     PGSEEK_GUARD_FILTER,
     PGSEEK_GUARD_SCOPE,
     PGSEEK_GUARD_PARAMS

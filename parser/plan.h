@@ -13,9 +13,11 @@
 #define PLAN_ROW_NAME "pgseek_r"
 
 struct plan_key {
-    struct pgseek_key is;
+    struct pgseek_key is; /* expr: as it is written into the select list and the predicate: the client's own text of it,
+                           * alias.column for what pgseek appends, c<n> for an output column under QUERY_SET */
     struct facts_operator operators[FACTS_OPERATORS];
-    size_t relation; /* of the level's FROM */
+    size_t relation; /* of the level's FROM; keys of two relations never share an index */
+    bool closes;     /* with the keys before it its relation's row is known: the tie group behind it is small */
 };
 
 /* A relation whose name must still mean the same. */
@@ -24,6 +26,7 @@ struct plan_relation {
     const char *resolved_schema;
     const char *resolved_name;
     uint32_t oid; /* 0: there was no such relation (a CTE's name) */
+    const char *rule_xmin; /* of a view: must still be the same; NULL: no view */
     bool must_be_childless;
     size_t
         layout_count; /* a position in ORDER BY counts its columns: so many, up to that attnum; 0: it does not matter */
@@ -51,15 +54,25 @@ struct pgseek_plan {
     struct arena arena;
     const char *sql;
     size_t len;
+    enum pgseek_verb verb;
+    enum query_form form;
     struct cut cut;
     bool has_targets; /* the select list is not empty */
-    struct query_bytes core;
+    struct query_bytes core; /* of the level */
+    struct query_bytes frame; /* inner levels: of the whole statement, with the level taken out */
+    bool is_inner;
+    const char **level_names; /* inner levels: the level's own output columns, in order */
+    size_t nlevel_names;
+    size_t noutputs; /* columns of the level */
+    struct cut_range order_rest; /* QUERY_DISTINCT_ON: what ORDER BY has behind the keys, from behind the last key's item */
+    bool has_volatile; /* a volatile function anywhere: branches of a UNION would see different rows */
     struct query_bytes contract;
     int *filter_params;
     size_t nfilter_params;
     struct plan_key *keys;
     size_t nkeys;
-    bool is_partitioned; /* the first key's table is */
+    bool is_partitioned; /* the first key's table is, by the first key */
+    bool depends_on_settings;
     bool is_locking;
     enum pgseek_number_kind limit_kind;
     int64_t limit; /* of a literal one */

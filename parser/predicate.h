@@ -23,6 +23,13 @@ struct predicate_key {
  * understands. nkeys is at least 1. When no row can follow the boundary, the condition is FALSE. */
 void predicate_write(struct text *out, const struct predicate_key *keys, size_t nkeys, bool leading_bound);
 
+/* The same condition as disjoint branches: each is one seek in an index, or a block of NULLs. At most
+ * PREDICATE_MAX_BRANCHES are worth a UNION; nkeys of one direction, operator and relation and no NULLs give one. */
+#define PREDICATE_MAX_BRANCHES 8
+size_t predicate_branch_count(const struct predicate_key *keys, size_t nkeys);
+void predicate_write_branch(struct text *out, const struct predicate_key *keys, size_t nkeys, size_t branch,
+                            bool leading_bound);
+
 /* The keys of the opposite way. */
 void predicate_reverse(struct predicate_key *keys, size_t nkeys);
 

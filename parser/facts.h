@@ -98,11 +98,23 @@ const struct facts_collation *facts_ask_collation(struct pgseek_facts *facts, co
 const struct pgseek_description *facts_ask_description(struct pgseek_facts *facts, const char *sql, size_t len);
 bool facts_is_asking(const struct pgseek_facts *facts);
 
+/* What stable expressions depend on beside their arguments, as one text: for the context and for the guard. */
+#define FACTS_LOCALE_SQL \
+    "pg_catalog.concat_ws('/', pg_catalog.current_setting('TimeZone'), pg_catalog.current_setting('DateStyle'), " \
+    "pg_catalog.current_setting('IntervalStyle'), pg_catalog.current_setting('lc_monetary'), " \
+    "pg_catalog.current_setting('lc_numeric'), pg_catalog.current_setting('lc_time'), " \
+    "pg_catalog.current_setting('extra_float_digits'), pg_catalog.current_setting('bytea_output'), " \
+    "pg_catalog.current_setting('default_text_search_config'))"
+
 /* The columns of the ord-th relation in the order of the table; NULL and 0 when there are none. */
 const struct facts_column *facts_columns(const struct pgseek_facts *facts, size_t ord, size_t *count);
 const struct facts_unique *facts_uniques(const struct pgseek_facts *facts, size_t ord, size_t *count);
 
-/* Some =, +, -, * or / over built-in types is found by the search_path before pg_catalog's. */
+/* The relation of that number: the one that a column's relation_ord means; NULL: there is none. Pointers into the facts
+ * hold until the next answer is taken. */
+const struct facts_relation *facts_relation(const struct pgseek_facts *facts, size_t ord);
+
+/* Some comparison or arithmetic operator over built-in types is found by the search_path before pg_catalog's. */
 bool facts_has_foreign_operators(const struct pgseek_facts *facts);
 
 #endif

@@ -1,8 +1,8 @@
 /* run.c - the golden tests: a statement in, its keys and texts or its reason out, compared with what a file expects.
  *
  * A case is a file *.test of three parts with lines of `----` between them: settings, one per line (schema, columns,
- * params, key, show), the statement, and what is expected. In the statement `{n|text}` stands for n times the text.
- * Usage: run [--accept] DIR; with --accept the present output becomes the expected one. */
+ * params, key, show, probes: see ../unit/fixture.h), the statement, and what is expected. In the statement `{n|text}`
+ * stands for n times the text. Usage: run [--accept] DIR; with --accept the present output becomes the expected one. */
 #include "../unit/fixture.h"
 
 #include <dirent.h>
@@ -157,10 +157,12 @@ static char *answer(const struct golden_case *test)
     struct pgseek_plan *plan = NULL;
     if (!schema)
         fprintf(stream, "no such schema\n");
-    else
-        plan = fixture_plan(schema, sql, key,
-                            fixture_describe(&description, setting(test, "columns", 2), setting(test, "params", 3)),
-                            &reason);
+    struct pgseek_query *query = schema ? fixture_query(sql, &reason) : NULL;
+    if (query)
+        plan = fixture_plan_of(schema, query, key,
+                               fixture_describe(&description, setting(test, "columns", 2), setting(test, "params", 3)),
+                               setting(test, "probes", 5), &reason);
+    pgseek_query_free(query);
     if (plan)
         print_plan(stream, plan, setting(test, "show", 4));
     else if (schema)

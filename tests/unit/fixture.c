@@ -54,7 +54,34 @@ static const struct type types[] = {
     {"citext", 16400, "b", "default d en_US.UTF-8 2.36", "public", NULL},
     {"mood", 16401, "e", NULL, "pg_catalog", "{sad,\\\"so so\\\",glad}"},
     {"aclitem", 1033, "b", NULL, NULL, NULL},
+    {"float4", 700, "b", NULL, "pg_catalog", NULL},
+    {"bpchar", 1042, "b", "default d en_US.UTF-8 2.36", "pg_catalog", NULL},
+    {"timestamp", 1114, "b", NULL, "pg_catalog", NULL},
+    {"interval", 1186, "b", NULL, "pg_catalog", NULL},
+    {"jsonb", 3802, "b", NULL, "pg_catalog", NULL},
+    {"name", 19, "b", "C c ", "pg_catalog", NULL},
+    {"int4range", 3904, "r", NULL, "pg_catalog", NULL},
+    {"record", 2249, "p", NULL, "pg_catalog", NULL},
+    {"unknown", 705, "p", NULL, NULL, NULL},
+    {"_text", 1009, "b", "default d en_US.UTF-8 2.36", "pg_catalog", NULL},
+    {"pair", 16402, "c", NULL, "pg_catalog", NULL},
 };
+
+/* Domains: declared types whose facts are those of another one. */
+static const struct {
+    const char *name;
+    uint32_t oid;
+    const char *base;
+} domains[] = {{"posint", 16410, "int4"}, {"slug", 16411, "text"}};
+
+static const struct {
+    const char *schema, *name;
+    uint32_t oid;
+    const char *deterministic;
+} collations[] = {{"pg_catalog", "default", 100, "true"},
+                  {"pg_catalog", "C", 950, "true"},
+                  {"pg_catalog", "en_US", 12345, "true"},
+                  {"public", "ci", 16407, "false"}};
 
 static void die(const char *what, const char *line)
 {
@@ -62,8 +89,12 @@ static void die(const char *what, const char *line)
     abort();
 }
 
+/* Of a domain: its base type. */
 static const struct type *find_type(const char *name)
 {
+    for (size_t i = 0; i < sizeof domains / sizeof *domains; i++)
+        if (!strcmp(domains[i].name, name))
+            name = domains[i].base;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (!strcmp(types[i].name, name))
             return &types[i];
@@ -72,6 +103,9 @@ static const struct type *find_type(const char *name)
 
 uint32_t fixture_type(const char *name)
 {
+    for (size_t i = 0; i < sizeof domains / sizeof *domains; i++)
+        if (!strcmp(domains[i].name, name))
+            return domains[i].oid;
     const struct type *type = find_type(name);
     return type ? type->oid : 0;
 }
@@ -80,7 +114,6 @@ uint32_t fixture_type(const char *name)
 
 struct loader {
     struct pgseek_facts *facts;
-    const struct pgseek_query *query;
     size_t ord;      /* the question that the present table answers; 0: none */
     unsigned oid;    /* of the present table */
     unsigned things; /* tables and indexes so far */
@@ -117,9 +150,9 @@ static bool has_word(const char *line, const char *word)
 /* Whether the i-th question means schema.name under search_path = public. */
 static bool is_asked(const struct loader *loader, size_t i, const char *schema, const char *name)
 {
-    const char *written = pgseek_query_relation_schema(loader->query, i);
+    const char *written = pgseek_facts_asked(loader->facts, PGSEEK_ASKED_SCHEMA, i);
 
-    if (strcmp(pgseek_query_relation_name(loader->query, i), name) != 0)
+    if (strcmp(pgseek_facts_asked(loader->facts, PGSEEK_ASKED_RELATION, i), name) != 0)
         return false;
     return written ? !strcmp(written, schema) : !strcmp(schema, "public");
 }
@@ -132,9 +165,11 @@ static void read_table(struct loader *loader, const char *word, const char *line
         const char *kids;
     } kinds[] = {{"table", "r", "false"},   {"view", "v", "false"},       {"matview", "m", "false"},
                  {"foreign", "f", "false"}, {"partitioned", "p", "true"}, {"parent", "r", "true"}};
+    const char *definition = strstr(line, " AS ");
+    const char *partition = strstr(line, " BY ");
     char schema[64];
     char name[64];
-    char fields[256];
+    char fields[1024];
 
     if (sscanf(line, "%*s %63[^.].%63s", schema, name) != 2)
         die("no schema.name", line);
@@ -144,39 +179,49 @@ static void read_table(struct loader *loader, const char *word, const char *line
     for (size_t i = 0; loader->ord && i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].word, word) != 0)
             continue;
-        snprintf(fields, sizeof fields, "{\"%s\",%s,%s,true,true}", schema, kinds[i].kind, kinds[i].kids);
+        snprintf(fields, sizeof fields, "{\"%s\",%s,%s,true,true,%s%s%s,%s,%s%s%s}", schema, kinds[i].kind,
+                 kinds[i].kids, definition ? "\"" : "", definition ? definition + 4 : "NULL", definition ? "\"" : "",
+                 definition ? "700" : "NULL", partition ? "\"" : "", partition ? partition + 4 : "NULL",
+                 partition ? "\"" : "");
         put_row(loader, "R", ord, loader->oid, 0, name, fields);
     }
+}
+
+/* A type under the oid that was asked for. */
+static void put_type(struct loader *loader, uint32_t oid, const struct type *type)
+{
+    static const char *const names[] = {"<", "<=", "=", ">=", ">"};
+    char name[128];
+    char fields[1024];
+    int len = snprintf(fields, sizeof fields, "{%u,%s,%s", type->oid, type->kind, type->oid == 1033 ? "false" : "true");
+
+    for (int i = 0; i < 5; i++)
+        len += snprintf(fields + len, sizeof fields - (size_t)len, ",%s,%s", type->operators ? type->operators : "NULL",
+                        type->operators ? names[i] : "NULL");
+    snprintf(fields + len, sizeof fields - (size_t)len, ",%s%s%s}", type->labels ? "\"" : "",
+             type->labels ? type->labels : "NULL", type->labels ? "\"" : "");
+    snprintf(name, sizeof name, "%s.%s", type->oid < 16384 ? "pg_catalog" : "public", type->name);
+    put_row(loader, "T", 1, oid, 0, name, fields);
 }
 
 static void read_column(struct loader *loader, const char *name, const char *line)
 {
     char type_name[64];
-    char operators[512] = "";
     char fields[1024];
 
     if (sscanf(line, "%*s %63s", type_name) != 1 || !find_type(type_name))
         die("no such type", line);
     const struct type *type = find_type(type_name);
     snprintf(loader->columns[++loader->attnum], sizeof loader->columns[0], "%s", name);
-    for (int i = 0; i < 5; i++) {
-        static const char *const names[] = {"<", "<=", "=", ">=", ">"};
-        size_t len = strlen(operators);
-
-        snprintf(operators + len, sizeof operators - len, ",%s,%s", type->operators ? type->operators : "NULL",
-                 type->operators ? names[i] : "NULL");
-    }
-    snprintf(fields, sizeof fields, "{%u,%s,%s,%s,%s,\"%s\",%u,%s,%s,%s.%s%s,%s%s%s}", type->oid,
+    const char *deterministic = has_word(line, "ci") ? "false" : "true";
+    snprintf(fields, sizeof fields, "{%u,%s,%s,%s,%s,\"%s\"}", fixture_type(type_name),
              has_word(line, "notnull") ? "true" : "false", has_word(line, "noselect") ? "false" : "true",
-             type->collation ? "100" : "0",
-             !type->collation       ? "NULL"
-             : has_word(line, "ci") ? "false"
-                                    : "true",
-             type->collation ? type->collation : "", type->oid, type->kind, type->oid == 1033 ? "false" : "true",
-             type->oid < 16384 ? "pg_catalog" : "public", type->name, operators, type->labels ? "\"" : "",
-             type->labels ? type->labels : "NULL", type->labels ? "\"" : "");
-    if (loader->ord)
-        put_row(loader, "C", loader->ord, loader->oid, loader->attnum, name, fields);
+             type->collation ? "100" : "0", type->collation ? deterministic : "NULL",
+             type->collation ? type->collation : "");
+    if (!loader->ord)
+        return;
+    put_row(loader, "C", loader->ord, loader->oid, loader->attnum, name, fields);
+    put_type(loader, fixture_type(type_name), type);
 }
 
 static int find_attnum(const struct loader *loader, const char *name, const char *line)
@@ -218,8 +263,8 @@ static void read_function(struct loader *loader, const char *line)
         die("no name and volatility", line);
     snprintf(fields, sizeof fields, "{%s,%s,%s}", volatility, has_word(line, "set") ? "true" : "false",
              has_word(line, "aggregate") ? "true" : "false");
-    for (size_t i = 0; i < pgseek_query_function_count(loader->query); i++)
-        if (!strcmp(pgseek_query_function_name(loader->query, i), name))
+    for (size_t i = 0; i < pgseek_facts_asked_count(loader->facts, PGSEEK_ASKED_FUNCTION); i++)
+        if (!strcmp(pgseek_facts_asked(loader->facts, PGSEEK_ASKED_FUNCTION, i), name))
             put_row(loader, "F", i + 1, 0, 0, name, fields);
 }
 
@@ -261,13 +306,56 @@ static void read_schema(struct loader *loader, const char *schema, size_t ord)
     }
 }
 
+static void answer_types(struct loader *loader)
+{
+    for (size_t i = 0; i < pgseek_facts_asked_count(loader->facts, PGSEEK_ASKED_TYPE); i++) {
+        uint32_t oid = (uint32_t)strtoul(pgseek_facts_asked(loader->facts, PGSEEK_ASKED_TYPE, i), NULL, 10);
+
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+            if (types[t].oid == oid)
+                put_type(loader, oid, &types[t]);
+        for (size_t d = 0; d < sizeof domains / sizeof *domains; d++)
+            if (domains[d].oid == oid)
+                put_type(loader, oid, find_type(domains[d].base));
+    }
+}
+
+static void answer_collations(struct loader *loader)
+{
+    char fields[128];
+
+    for (size_t i = 0; i < pgseek_facts_asked_count(loader->facts, PGSEEK_ASKED_COLLATION); i++) {
+        const char *schema = pgseek_facts_asked(loader->facts, PGSEEK_ASKED_COLLATION_SCHEMA, i);
+        const char *name = pgseek_facts_asked(loader->facts, PGSEEK_ASKED_COLLATION, i);
+
+        for (size_t c = 0; c < sizeof collations / sizeof *collations; c++) {
+            if (strcmp(collations[c].name, name) != 0 || (schema && strcmp(collations[c].schema, schema) != 0))
+                continue;
+            snprintf(fields, sizeof fields, "{%s,\"%s 1.0\"}", collations[c].deterministic, name);
+            put_row(loader, "L", i + 1, collations[c].oid, 0, name, fields);
+        }
+    }
+}
+
+void fixture_answer(const char *schema, struct pgseek_facts *facts)
+{
+    struct loader loader = {.facts = facts};
+
+    for (size_t ord = 0; ord <= pgseek_facts_asked_count(facts, PGSEEK_ASKED_RELATION); ord++)
+        read_schema(&loader, schema, ord);
+    answer_types(&loader);
+    answer_collations(&loader);
+    pgseek_facts_answered(facts);
+}
+
 struct pgseek_facts *fixture_facts(const char *schema, const struct pgseek_query *query)
 {
-    struct loader loader = {.facts = pgseek_facts_new(), .query = query};
+    struct pgseek_facts *facts = pgseek_facts_new(query);
 
-    for (size_t ord = 0; ord <= pgseek_query_relation_count(query); ord++)
-        read_schema(&loader, schema, ord);
-    return loader.facts;
+    if (!facts)
+        die("out of memory", "");
+    fixture_answer(schema, facts);
+    return facts;
 }
 
 /* ---- descriptions, queries, plans ---- */
@@ -287,6 +375,17 @@ static size_t split(const char *list, char out[64][64])
     return count;
 }
 
+/* Cuts the type off behind a name; 0 when there is none. */
+static uint32_t cut_type(char *name)
+{
+    char *blank = strrchr(name, ' ');
+    uint32_t oid = blank ? fixture_type(blank + 1) : 0;
+
+    if (oid)
+        *blank = '\0';
+    return oid;
+}
+
 const struct pgseek_description *fixture_describe(struct fixture_description *out, const char *columns,
                                                   const char *params)
 {
@@ -299,7 +398,7 @@ const struct pgseek_description *fixture_describe(struct fixture_description *ou
         out->params[i] = fixture_type(words[i]);
     size_t ncolumns = split(columns, out->names);
     for (size_t i = 0; i < ncolumns; i++)
-        out->columns[i] = (struct pgseek_column){.name = out->names[i]};
+        out->columns[i] = (struct pgseek_column){.name = out->names[i], .type_oid = cut_type(out->names[i])};
     out->description = (struct pgseek_description){out->params, nparams, out->columns, ncolumns};
     return &out->description;
 }
@@ -311,16 +410,46 @@ struct pgseek_query *fixture_query(const char *sql, enum pgseek_reason *reason)
     return pgseek_query_new(sql, strlen(sql), &reading, reason);
 }
 
+/* Describes the text that is asked for by the next of `probes`, which end with semicolons. */
+static void answer_probe(struct pgseek_facts *facts, const char **probes)
+{
+    struct fixture_description description;
+    char columns[1024];
+    size_t probe_len;
+
+    if (!pgseek_facts_probe(facts, &probe_len) || !*probes || !**probes)
+        return;
+    size_t len = strcspn(*probes, ";");
+    snprintf(columns, sizeof columns, "%.*s", (int)len, *probes);
+    *probes += len + ((*probes)[len] == ';');
+    if (!pgseek_facts_described(facts, fixture_describe(&description, columns, NULL)))
+        die("out of memory", columns);
+}
+
+struct pgseek_plan *fixture_plan_of(const char *schema, const struct pgseek_query *query, const char *key,
+                                    const struct pgseek_description *description, const char *probes,
+                                    enum pgseek_reason *reason)
+{
+    struct pgseek_facts *facts = fixture_facts(schema, query);
+    struct pgseek_plan *plan = NULL;
+
+    for (int round = 0; round < PGSEEK_FACTS_MAX_ROUNDS; round++) {
+        plan = pgseek_plan_new(query, facts, description, key, reason);
+        if (plan || *reason != PGSEEK_REASON_MORE)
+            break;
+        answer_probe(facts, &probes);
+        fixture_answer(schema, facts);
+    }
+    pgseek_facts_free(facts);
+    return plan;
+}
+
 struct pgseek_plan *fixture_plan(const char *schema, const char *sql, const char *key,
                                  const struct pgseek_description *description, enum pgseek_reason *reason)
 {
     struct pgseek_query *query = fixture_query(sql, reason);
+    struct pgseek_plan *plan = query ? fixture_plan_of(schema, query, key, description, NULL, reason) : NULL;
 
-    if (!query)
-        return NULL;
-    struct pgseek_facts *facts = fixture_facts(schema, query);
-    struct pgseek_plan *plan = pgseek_plan_new(query, facts, description, key, reason);
-    pgseek_facts_free(facts);
     pgseek_query_free(query);
     return plan;
 }

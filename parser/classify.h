@@ -4,10 +4,14 @@
 #ifndef PARSER_CLASSIFY_H
 #define PARSER_CLASSIFY_H
 
-#include "tree.h"
+#include "query.h"
 
-/* PGSEEK_REASON_NONE and the level in *level, or the reason why not. */
-enum pgseek_reason classify_statement(const PgQuery__ParseResult *parsed,
-                                      const PgQuery__SelectStmt **level) PGSEEK_MUST_USE;
+/* What the statement does, and its SELECT. PGSEEK_REASON_NONE, or why it is none. */
+enum pgseek_reason classify_statement(const PgQuery__ParseResult *parsed, enum pgseek_verb *verb,
+                                      PgQuery__SelectStmt **statement) PGSEEK_MUST_USE;
+
+/* Whether the level can be a page of the statement, and how a predicate can be added to it. */
+enum pgseek_reason classify_level(const PgQuery__SelectStmt *statement, const PgQuery__SelectStmt *level,
+                                  enum query_form *form) PGSEEK_MUST_USE;
 
 #endif

@@ -15,9 +15,13 @@ struct cut_range {
 
 /* The level's text, cut up. Every place is the border of a token, so a comment is never split or left open. */
 struct cut {
+    struct cut_range statement;  /* the whole SELECT, without EXPLAIN, DECLARE and parentheses around it */
+    struct cut_range outer_with; /* inner levels: the statement's own WITH clause, its names are seen by the level */
+    bool outer_is_recursive;     /* that is WITH RECURSIVE: each name is seen everywhere in it */
+    size_t cte;             /* inner levels in that clause: the name of the CTE that they are in; else 0 */
+    size_t main;            /* the statement's first token behind WITH */
     size_t start;           /* the level's first token: WITH, SELECT, VALUES, TABLE, or ( of a set operation */
     struct cut_range with;  /* the level's own WITH clause */
-    struct cut_range outer_with; /* inner levels: the statement's own WITH clause, its names are seen by the level */
     size_t select;          /* the word SELECT (VALUES, TABLE, the first token of a set operation): behind WITH */
     size_t list_end;        /* behind the select list: hidden columns go here */
     size_t where;           /* behind the word WHERE; 0 without one */
@@ -44,6 +48,8 @@ struct cut {
 
 /* What the tree tells the cutter. */
 struct cut_level {
+    enum pgseek_verb verb;
+    int cte_location;   /* of the CTE of the statement's WITH clause that the level is in; -1: none */
     int first_location; /* of the level's first select item: the level is the innermost bracket group that holds it; -1:
                          * the outermost */
     bool is_set;        /* a set operation, VALUES or TABLE: there is no list and no WHERE to cut */
@@ -52,8 +58,12 @@ struct cut_level {
     size_t nsorts, ngroups, ndistincts; /* as the tree counts them: anything else is refused */
 };
 
+/* The bytes between the brackets around the token at that place; the whole text when there are none. */
+struct cut_range cut_group(const struct lex *lex, int location);
+
 /* Memory comes from the arena. Otherwise the reason why the level cannot be cut. */
 struct arena;
+bool cut_copy(struct cut *to, struct arena *arena, const struct cut *from) PGSEEK_MUST_USE;
 enum pgseek_reason cut_make(struct cut *cut, struct arena *arena, const struct lex *lex,
                             const struct cut_level *level) PGSEEK_MUST_USE;
 

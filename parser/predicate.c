@@ -95,8 +95,8 @@ static size_t run_start(const struct predicate_key *keys, size_t last)
     return first;
 }
 
-/* How many keys from the left may bound the whole condition: a key with a block of NULLs behind it may not. */
-static size_t bound_length(const struct predicate_key *keys, size_t nkeys)
+/* A key with a block of NULLs behind it bounds nothing. */
+size_t predicate_bound_length(const struct predicate_key *keys, size_t nkeys)
 {
     size_t count = 0;
 
@@ -108,58 +108,87 @@ static size_t bound_length(const struct predicate_key *keys, size_t nkeys)
 
 /* ---- branches ---- */
 
+/* One branch: the keys before `first` are those of the boundary, and then ... */
+struct branch {
+    enum {
+        BRANCH_AFTER,    /* ... the run from first to last lies behind it */
+        BRANCH_NOT_NULL, /* ... `first` is not NULL, as it is at the boundary, where NULLs are first */
+        BRANCH_NULL      /* ... `first` is NULL, and NULLs are last */
+    } kind;
+    size_t first;
+    size_t last;
+};
+
+/* A run gives one branch, each key one more at most. */
 struct branches {
-    struct text text;
+    struct branch item[2 * PGSEEK_MAX_KEYS];
     size_t count;
 };
 
-static void next_branch(struct branches *branches)
+static void add_branch(struct branches *branches, struct branch branch)
 {
-    if (branches->count++)
-        text_puts(&branches->text, " OR ");
+    if (branches->count < sizeof branches->item / sizeof *branches->item)
+        branches->item[branches->count++] = branch;
 }
 
-static void put_tails(struct branches *branches, const struct predicate_key *keys, size_t first, size_t last)
+static void find_branches(struct branches *branches, const struct predicate_key *keys, size_t nkeys)
 {
-    for (size_t j = first; j <= last; j++) {
-        if (!has_tail(&keys[j]))
-            continue;
-        next_branch(branches);
-        put_prefix(&branches->text, keys, j);
-        text_format(&branches->text, "%s IS NULL", keys[j].expr);
-    }
-}
-
-static void put_branches(struct branches *branches, const struct predicate_key *keys, size_t nkeys)
-{
+    branches->count = 0;
     for (size_t end = nkeys; end > 0;) {
         size_t last = end - 1;
 
         if (keys[last].value_is_null) {
             end = last;
-            if (!keys[last].nulls_first) /* nothing sorts behind NULLs that are last */
-                continue;
-            next_branch(branches);
-            put_prefix(&branches->text, keys, last);
-            text_format(&branches->text, "%s IS NOT NULL", keys[last].expr);
+            if (keys[last].nulls_first) /* nothing sorts behind NULLs that are last */
+                add_branch(branches, (struct branch){.kind = BRANCH_NOT_NULL, .first = last, .last = last});
             continue;
         }
         size_t first = run_start(keys, last);
-        next_branch(branches);
-        put_prefix(&branches->text, keys, first);
-        put_comparison(&branches->text, keys, first, last, after_operator(&keys[last]));
-        put_tails(branches, keys, first, last);
+        add_branch(branches, (struct branch){.kind = BRANCH_AFTER, .first = first, .last = last});
+        for (size_t j = first; j <= last; j++)
+            if (has_tail(&keys[j]))
+                add_branch(branches, (struct branch){.kind = BRANCH_NULL, .first = j, .last = j});
         end = first;
     }
 }
 
-/* ---- the condition ---- */
-
-static void put_text(struct text *out, const struct text *text)
+static void put_branch(struct text *out, const struct predicate_key *keys, const struct branch *branch)
 {
-    if (text->ptr)
-        text_put(out, text->ptr, text->len);
+    put_prefix(out, keys, branch->first);
+    switch (branch->kind) {
+    case BRANCH_AFTER: put_comparison(out, keys, branch->first, branch->last, after_operator(&keys[branch->last])); break;
+    case BRANCH_NOT_NULL: text_format(out, "%s IS NOT NULL", keys[branch->first].expr); break;
+    case BRANCH_NULL: text_format(out, "%s IS NULL", keys[branch->first].expr); break;
+    }
 }
+
+size_t predicate_branch_count(const struct predicate_key *keys, size_t nkeys)
+{
+    struct branches branches;
+
+    find_branches(&branches, keys, nkeys);
+    return branches.count;
+}
+
+void predicate_write_branch(struct text *out, const struct predicate_key *keys, size_t nkeys, size_t branch,
+                            bool leading_bound)
+{
+    struct branches branches;
+
+    find_branches(&branches, keys, nkeys);
+    if (branch >= branches.count) {
+        text_puts(out, "FALSE");
+        return;
+    }
+    const struct branch *chosen = &branches.item[branch];
+    if (leading_bound && chosen->kind == BRANCH_AFTER && chosen->first == 0 && chosen->last > 0) {
+        put_comparison(out, keys, 0, 0, bound_operator(keys));
+        text_puts(out, " AND ");
+    }
+    put_branch(out, keys, chosen);
+}
+
+/* ---- the condition ---- */
 
 /* One row value over all keys says it all, though they may be of several relations. */
 static bool is_uniform(const struct predicate_key *keys, size_t nkeys)
@@ -173,7 +202,7 @@ static bool is_uniform(const struct predicate_key *keys, size_t nkeys)
 static void put_bounds(struct text *out, const struct predicate_key *keys, size_t nkeys, size_t bound,
                        bool leading_bound)
 {
-    if (leading_bound && nkeys > 1 && bound > 0 && bound != 1) {
+    if (leading_bound && nkeys > 1 && bound > 1) {
         put_comparison(out, keys, 0, 0, bound_operator(keys));
         text_puts(out, " AND ");
     }
@@ -183,25 +212,31 @@ static void put_bounds(struct text *out, const struct predicate_key *keys, size_
     }
 }
 
+static void put_branches(struct text *out, const struct predicate_key *keys, const struct branches *branches)
+{
+    text_putc(out, '(');
+    for (size_t i = 0; i < branches->count; i++) {
+        text_puts(out, i ? " OR " : "");
+        put_branch(out, keys, &branches->item[i]);
+    }
+    text_putc(out, ')');
+}
+
 void predicate_write(struct text *out, const struct predicate_key *keys, size_t nkeys, bool leading_bound)
 {
-    size_t bound = bound_length(keys, nkeys);
-    struct branches branches = {0};
+    size_t bound = predicate_bound_length(keys, nkeys);
+    struct branches branches;
 
-    put_branches(&branches, keys, nkeys);
+    find_branches(&branches, keys, nkeys);
     if (is_uniform(keys, nkeys)) {
         put_bounds(out, keys, nkeys, bound, leading_bound);
         put_comparison(out, keys, 0, nkeys - 1, after_operator(keys));
     } else if (branches.count == 0) {
         text_puts(out, "FALSE");
     } else if (branches.count == 1) {
-        put_text(out, &branches.text);
+        put_branch(out, keys, &branches.item[0]);
     } else {
         put_bounds(out, keys, nkeys, bound, leading_bound);
-        text_putc(out, '(');
-        put_text(out, &branches.text);
-        text_putc(out, ')');
+        put_branches(out, keys, &branches);
     }
-    out->failed |= branches.text.failed;
-    text_fini(&branches.text);
 }

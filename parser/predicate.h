@@ -30,6 +30,9 @@ size_t predicate_branch_count(const struct predicate_key *keys, size_t nkeys);
 void predicate_write_branch(struct text *out, const struct predicate_key *keys, size_t nkeys, size_t branch,
                             bool leading_bound);
 
+/* How many keys from the left bound the whole condition: (k1, ...) >= (v1, ...) holds for every row that follows. */
+size_t predicate_bound_length(const struct predicate_key *keys, size_t nkeys);
+
 /* The keys of the opposite way. */
 void predicate_reverse(struct predicate_key *keys, size_t nkeys);
 

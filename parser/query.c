@@ -4,217 +4,10 @@
 #include "query.h"
 
 #include "classify.h"
+#include "level.h"
+#include "tag.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#define MAX_PARAMS 65535
-
-/* ---- what the statement mentions ---- */
-
-struct mention {
-    struct pgseek_query *query;
-    size_t relation_room;
-    size_t function_room;
-    bool in_output;
-    bool at_level;
-    bool has_bad_param; /* $0, or more than the protocol can bind */
-};
-
-/* Room for one more item in an arena array that doubles. */
-static void *grow(struct arena *arena, void *items, size_t count, size_t *room, size_t item_bytes)
-{
-    if (count < *room)
-        return items;
-    size_t wanted = *room ? *room * 2 : 8;
-    void *grown = arena_array(arena, wanted, item_bytes);
-    if (!grown)
-        return NULL;
-    if (count)
-        memcpy(grown, items, count * item_bytes);
-    *room = wanted;
-    return grown;
-}
-
-static bool same_text(const char *a, const char *b)
-{
-    return a && b ? !strcmp(a, b) : a == b;
-}
-
-static void mention_relation(struct mention *mention, const PgQuery__RangeVar *var)
-{
-    struct pgseek_query *query = mention->query;
-    const char *schema = *var->schemaname ? var->schemaname : NULL;
-
-    for (size_t i = 0; i < query->nrelations; i++)
-        if (same_text(query->relations[i].schema, schema) && same_text(query->relations[i].name, var->relname))
-            return;
-    struct query_relation *relations =
-        grow(&query->arena, query->relations, query->nrelations, &mention->relation_room, sizeof *relations);
-    if (!relations)
-        return;
-    query->relations = relations;
-    relations[query->nrelations++] = (struct query_relation){.schema = schema, .name = var->relname};
-}
-
-static void mention_function(struct mention *mention, const PgQuery__FuncCall *call)
-{
-    struct pgseek_query *query = mention->query;
-    const char *name = tree_string(call->funcname[call->n_funcname - 1]);
-    size_t i = 0;
-
-    while (i < query->nfunctions && !same_text(query->functions[i].name, name))
-        i++;
-    if (i == query->nfunctions) {
-        struct query_function *functions =
-            grow(&query->arena, query->functions, query->nfunctions, &mention->function_room, sizeof *functions);
-        if (!functions)
-            return;
-        query->functions = functions;
-        functions[query->nfunctions++] = (struct query_function){.name = name};
-    }
-    query->functions[i].in_output |= mention->in_output;
-    query->functions[i].at_level |= mention->at_level;
-}
-
-static enum tree_step mention_visit(ProtobufCMessage *message, void *context)
-{
-    struct mention *mention = context;
-
-    if (tree_is(message, &pg_query__range_var__descriptor))
-        mention_relation(mention, (PgQuery__RangeVar *)message);
-    if (tree_is(message, &pg_query__func_call__descriptor))
-        mention_function(mention, (PgQuery__FuncCall *)message);
-    if (tree_is(message, &pg_query__param_ref__descriptor)) {
-        int number = ((PgQuery__ParamRef *)message)->number;
-        mention->has_bad_param |= number < 1 || number > MAX_PARAMS;
-        if (number > mention->query->param_count)
-            mention->query->param_count = number;
-    }
-    return mention->query->arena.failed ? TREE_STOP : TREE_DEEPER;
-}
-
-/* Marks functions at the level itself; sub-selects were seen by the walk over everything. */
-static enum tree_step level_visit(ProtobufCMessage *message, void *context)
-{
-    if (tree_is(message, &pg_query__select_stmt__descriptor))
-        return TREE_OVER;
-    return mention_visit(message, context);
-}
-
-static void mention_output(struct mention *mention, PgQuery__Node *const *nodes, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        mention->at_level = false;
-        tree_walk(&nodes[i]->base, mention_visit, mention);
-        mention->at_level = true;
-        tree_walk(&nodes[i]->base, level_visit, mention);
-    }
-}
-
-static enum pgseek_reason collect_mentions(struct pgseek_query *query)
-{
-    struct mention mention = {.query = query};
-
-    tree_walk(&query->parsed->base, mention_visit, &mention);
-    mention.in_output = true;
-    mention_output(&mention, query->level->target_list, query->level->n_target_list);
-    mention_output(&mention, query->level->sort_clause, query->level->n_sort_clause);
-    if (mention.has_bad_param)
-        return PGSEEK_REASON_PARAMS_TOO_MANY;
-    return query->arena.failed ? PGSEEK_REASON_NOMEM : PGSEEK_REASON_NONE;
-}
-
-/* ---- the tree as bytes ---- */
-
-static void drop_node(PgQuery__Node **node)
-{
-    if (*node)
-        pg_query__node__free_unpacked(*node, NULL);
-    *node = NULL;
-}
-
-static void drop_limits(PgQuery__SelectStmt *level)
-{
-    drop_node(&level->limit_count);
-    drop_node(&level->limit_offset);
-    level->limit_option = PG_QUERY__LIMIT_OPTION__LIMIT_OPTION_DEFAULT;
-}
-
-bool query_core(PgQuery__SelectStmt *level, struct query_bytes *core)
-{
-    for (size_t i = 0; i < level->n_sort_clause; i++)
-        drop_node(&level->sort_clause[i]);
-    level->n_sort_clause = 0;
-    drop_limits(level);
-    tree_clear_locations(&level->base);
-    core->ptr = tree_pack(&level->base, &core->len);
-    return core->ptr != NULL;
-}
-
-static bool make_core(struct pgseek_query *query)
-{
-    ProtobufCMessage *copy = tree_copy(&query->level->base);
-    bool made = copy && query_core((PgQuery__SelectStmt *)copy, &query->core);
-
-    protobuf_c_message_free_unpacked(copy, NULL);
-    return made;
-}
-
-/* Numbers parameters by their first use and remembers which they were. */
-static enum tree_step renumber_visit(ProtobufCMessage *message, void *context)
-{
-    struct pgseek_query *query = context;
-    size_t i = 0;
-
-    if (!tree_is(message, &pg_query__param_ref__descriptor))
-        return TREE_DEEPER;
-    PgQuery__ParamRef *param = (PgQuery__ParamRef *)message;
-    if (param->number == query->cursor_param) {
-        param->number = 0;
-        return TREE_OVER;
-    }
-    while (i < query->nfilter_params && query->filter_params[i] != param->number)
-        i++;
-    if (i == query->nfilter_params)
-        query->filter_params[query->nfilter_params++] = param->number;
-    param->number = (int32_t)i + 1;
-    return TREE_DEEPER;
-}
-
-/* ASC and the null placements that a direction has by itself are spelled out, so that both spellings are one. */
-static void spell_out_order(PgQuery__SortBy *sort)
-{
-    bool descending = sort->sortby_dir == PG_QUERY__SORT_BY_DIR__SORTBY_DESC;
-
-    if (sort->sortby_dir == PG_QUERY__SORT_BY_DIR__SORTBY_USING)
-        return;
-    if (!descending)
-        sort->sortby_dir = PG_QUERY__SORT_BY_DIR__SORTBY_DEFAULT;
-    if (sort->sortby_nulls == PG_QUERY__SORT_BY_NULLS__SORTBY_NULLS_DEFAULT)
-        sort->sortby_nulls =
-            descending ? PG_QUERY__SORT_BY_NULLS__SORTBY_NULLS_FIRST : PG_QUERY__SORT_BY_NULLS__SORTBY_NULLS_LAST;
-}
-
-static bool make_contract(struct pgseek_query *query)
-{
-    PgQuery__SelectStmt *level = (PgQuery__SelectStmt *)tree_copy(&query->level->base);
-    bool made = false;
-
-    query->filter_params = arena_array(&query->arena, query->lex.ntokens, sizeof *query->filter_params);
-    if (!level || !query->filter_params)
-        goto out;
-    drop_limits(level);
-    for (size_t i = 0; i < level->n_sort_clause; i++)
-        spell_out_order(level->sort_clause[i]->sort_by);
-    tree_clear_locations(&level->base);
-    tree_walk(&level->base, renumber_visit, query);
-    query->contract.ptr = tree_pack(&level->base, &query->contract.len);
-    made = query->contract.ptr != NULL;
-out:
-    protobuf_c_message_free_unpacked((ProtobufCMessage *)level, NULL);
-    return made;
-}
 
 /* ---- making ---- */
 
@@ -271,6 +64,122 @@ static enum pgseek_reason parse(struct pgseek_query *query)
     return reasons[tree_parse(query->lex.sql, &query->parsed)];
 }
 
+/* ---- which level is the page ---- */
+
+/* The innermost level that has the tag in its brackets. */
+static const struct level *tagged_level(const struct pgseek_query *query, const struct levels *levels)
+{
+    const struct level *best = NULL;
+    size_t best_len = 0;
+    size_t place = 0;
+
+    if (!tag_place(query->lex.sql, query->lex.len, &place))
+        return NULL;
+    for (size_t i = 0; i < levels->count; i++) {
+        int location = level_location(levels->item[i].select);
+        const struct cut_range group = cut_group(&query->lex, location);
+
+        if (location < 0 || place < group.start || place >= group.end)
+            continue;
+        if (best && group.end - group.start >= best_len)
+            continue;
+        best = &levels->item[i];
+        best_len = group.end - group.start;
+    }
+    return best;
+}
+
+/* The level below the statement that is the page; NULL: the statement itself is. */
+static enum pgseek_reason choose_level(const struct pgseek_query *query, const struct levels *levels,
+                                       const struct level **chosen)
+{
+    bool has_own = query->statement->limit_count != NULL;
+    bool is_single = has_own ? !levels->count && !levels->has_unordered : levels->count == 1;
+
+    *chosen = NULL;
+    if (levels->has_too_many)
+        return PGSEEK_REASON_SEVERAL_LIMITS;
+    if (!is_single && levels->count) {
+        *chosen = tagged_level(query, levels);
+        return *chosen ? PGSEEK_REASON_NONE : PGSEEK_REASON_SEVERAL_LIMITS;
+    }
+    if (!is_single && has_own)
+        return PGSEEK_REASON_SEVERAL_LIMITS;
+    if (!has_own && levels->count)
+        *chosen = &levels->item[0];
+    return PGSEEK_REASON_NONE;
+}
+
+static bool take_own_level(struct pgseek_query *query)
+{
+    query->level = query->statement;
+    query->nwith = query->statement->with_clause ? 1 : 0;
+    query->with = arena_array(&query->arena, query->nwith, sizeof *query->with);
+    if (query->with && query->nwith)
+        query->with[0] = query->statement->with_clause;
+    return query->with != NULL;
+}
+
+static enum pgseek_reason find_level(struct pgseek_query *query, PgQuery__SelectStmt *statement, int *cte_location)
+{
+    const struct level *chosen;
+    struct levels levels;
+
+    *cte_location = -1;
+    query->statement = statement;
+    if (!levels_find(&levels, &query->arena, statement))
+        return PGSEEK_REASON_NOMEM;
+    enum pgseek_reason reason = choose_level(query, &levels, &chosen);
+    if (reason != PGSEEK_REASON_NONE)
+        return reason;
+    if (!chosen)
+        return take_own_level(query) ? PGSEEK_REASON_NONE : PGSEEK_REASON_NOMEM;
+    if (!chosen->is_carried || chosen->is_recursive || level_location(chosen->select) < 0)
+        return PGSEEK_REASON_INNER_LEVEL;
+    query->is_inner = true;
+    query->level = chosen->select;
+    query->with = chosen->with;
+    query->nwith = chosen->nwith;
+    query->level_ordinal = level_ordinal(&statement->base, chosen->select);
+    *cte_location = chosen->cte_location;
+    return PGSEEK_REASON_NONE;
+}
+
+static enum pgseek_reason cut_query(struct pgseek_query *query, int cte_location)
+{
+    const PgQuery__SelectStmt *level = query->level;
+    bool has_on = query->form == QUERY_DISTINCT_ON;
+    bool *has_alias = arena_array(&query->arena, level->n_target_list, sizeof *has_alias);
+
+    if (!has_alias)
+        return PGSEEK_REASON_NOMEM;
+    for (size_t i = 0; i < level->n_target_list; i++)
+        has_alias[i] = *level->target_list[i]->res_target->name != '\0';
+    const struct cut_level tree = {.verb = query->verb,
+                                   .cte_location = cte_location,
+                                   .first_location = query->is_inner ? level_location(level) : -1,
+                                   .is_set = query->form == QUERY_SET,
+                                   .has_alias = has_alias,
+                                   .ntargets = level->n_target_list,
+                                   .nsorts = level->n_sort_clause,
+                                   .ngroups = level->n_group_clause,
+                                   .ndistincts = has_on ? level->n_distinct_clause : 0};
+    return cut_make(&query->cut, &query->arena, &query->lex, &tree);
+}
+
+static enum pgseek_reason understand(struct pgseek_query *query)
+{
+    PgQuery__SelectStmt *statement = NULL;
+    int cte_location = -1;
+    enum pgseek_reason reason = classify_statement(query->parsed, &query->verb, &statement);
+
+    if (reason == PGSEEK_REASON_NONE)
+        reason = find_level(query, statement, &cte_location);
+    if (reason == PGSEEK_REASON_NONE)
+        reason = classify_level(query->statement, query->level, &query->form);
+    return reason == PGSEEK_REASON_NONE ? cut_query(query, cte_location) : reason;
+}
+
 static enum pgseek_reason build(struct pgseek_query *query, const char *sql, size_t len,
                                 const struct pgseek_reading *reading)
 {
@@ -282,19 +191,16 @@ static enum pgseek_reason build(struct pgseek_query *query, const char *sql, siz
     if (reason == PGSEEK_REASON_NONE)
         reason = parse(query);
     if (reason == PGSEEK_REASON_NONE)
-        reason = classify_statement(query->parsed, &query->level);
-    if (reason == PGSEEK_REASON_NONE)
-        reason = cut_make(&query->cut, &query->lex);
+        reason = understand(query);
     if (reason != PGSEEK_REASON_NONE)
         return reason;
     if (!number_make(&query->limit, query->level->limit_count) ||
         !number_make(&query->offset, query->level->limit_offset))
         return PGSEEK_REASON_LIMIT_EXPRESSION;
-    reason = collect_mentions(query);
+    reason = query_collect_mentions(query);
     if (reason != PGSEEK_REASON_NONE)
         return reason;
-    bool made = make_core(query) && make_contract(query);
-    return made ? PGSEEK_REASON_NONE : PGSEEK_REASON_NOMEM;
+    return query_make_essence(query) ? PGSEEK_REASON_NONE : PGSEEK_REASON_NOMEM;
 }
 
 struct pgseek_query *pgseek_query_new(const char *sql, size_t len, const struct pgseek_reading *reading,
@@ -314,6 +220,7 @@ void pgseek_query_free(struct pgseek_query *query)
     if (!query)
         return;
     free(query->core.ptr);
+    free(query->frame.ptr);
     free(query->contract.ptr);
     tree_free(query->parsed);
     lex_fini(&query->lex);

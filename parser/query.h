@@ -47,8 +47,10 @@ struct pgseek_query {
     const PgQuery__SelectStmt *statement; /* in parsed: the whole SELECT */
     const PgQuery__SelectStmt *level;     /* in it: the SELECT that owns LIMIT */
     bool is_inner;                        /* the level is not the whole statement */
+    size_t level_ordinal;                 /* how many SELECTs a walk over the tree meets before the level */
     enum query_form form;
-    /* WITH clauses whose names the level sees, its own first. */
+    /* WITH clauses whose names the level sees, its own first. Of a clause in which the level itself stands, without
+     * RECURSIVE, only what comes before: a copy that is cut off there. */
     const PgQuery__WithClause **with;
     size_t nwith;
     struct cut cut;
@@ -61,13 +63,28 @@ struct pgseek_query {
     int param_count;
     int cursor_param;            /* n of the $n that carries the cursor; 0: none */
     struct query_bytes core;     /* the level without order, limit, offset and places: what a rewrite must keep */
+    struct query_bytes frame;    /* the whole statement with the level taken out; a plain SELECT that is its own level: none */
     struct query_bytes contract; /* the statement as a cursor is bound to it, without the meaning of names */
     int *filter_params;          /* n of $n by first use in the contract's tree */
     size_t nfilter_params;
 };
 
+/* mention.c: fills in relations, functions and param_count. */
+enum pgseek_reason query_collect_mentions(struct pgseek_query *query) PGSEEK_MUST_USE;
+
+/* essence.c: the trees as bytes. */
+
+/* Fills in core, frame, contract and filter_params. False when out of memory. */
+bool query_make_essence(struct pgseek_query *query) PGSEEK_MUST_USE;
+
 /* The bytes that two levels share when they differ in nothing but order, limit, offset and places in the text.
  * Consumes the level's own such parts. False when out of memory. */
 bool query_core(PgQuery__SelectStmt *level, struct query_bytes *core) PGSEEK_MUST_USE;
+
+/* Takes the level's contents out and leaves an empty SELECT in its place. NULL when out of memory; to be freed with
+ * pg_query__select_stmt__free_unpacked(). */
+PgQuery__SelectStmt *query_take_level(PgQuery__SelectStmt *level) PGSEEK_MUST_USE;
+/* The bytes of a whole statement whose level was taken out; consumes its places. False when out of memory. */
+bool query_frame(PgQuery__Node *statement, struct query_bytes *frame) PGSEEK_MUST_USE;
 
 #endif

@@ -5,6 +5,7 @@
 #include "fault.h"
 #include "option.h"
 #include "skim.h"
+#include "tag.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -358,8 +359,9 @@ static void count_item(struct statement_count *count, const struct skim_item *it
     count->is_begun = !is_end;
 }
 
-/* Reads the comments one by one; *tag holds the last tag found. */
-static enum pgseek_found read_text(const char *sql, size_t len, struct pgseek_tag *tag, struct pgseek_error *error)
+/* Reads the comments one by one; *tag holds the last tag found, *place where its comment starts. */
+static enum pgseek_found read_text(const char *sql, size_t len, struct pgseek_tag *tag, size_t *place,
+                                   struct pgseek_error *error)
 {
     struct skim skim = skim_init(sql, len);
     struct skim_item item;
@@ -380,8 +382,10 @@ static enum pgseek_found read_text(const char *sql, size_t len, struct pgseek_ta
             *tag = another;
         if (now == PGSEEK_FOUND_BAD)
             return PGSEEK_FOUND_BAD;
-        if (now == PGSEEK_FOUND_SOME)
+        if (now == PGSEEK_FOUND_SOME) {
+            *place = (size_t)(item.start - sql);
             found = now;
+        }
     }
     tag->several = count.ended + count.is_begun > 1;
     return item.kind == SKIM_END ? found : PGSEEK_FOUND_NONE;
@@ -393,9 +397,19 @@ enum pgseek_found pgseek_tag_read(const char *sql, size_t len, struct pgseek_tag
     pgseek_settings_init(&tag->settings);
     if (!pgseek_mentions(sql, len))
         return PGSEEK_FOUND_NONE;
-    enum pgseek_found found = read_text(sql, len, tag, error);
+    size_t place = 0;
+    enum pgseek_found found = read_text(sql, len, tag, &place, error);
     if (found != PGSEEK_FOUND_SOME)
         pgseek_tag_fini(tag);
+    return found;
+}
+
+bool tag_place(const char *sql, size_t len, size_t *place)
+{
+    struct pgseek_tag tag = {0};
+    struct pgseek_error error = {0};
+    bool found = pgseek_mentions(sql, len) && read_text(sql, len, &tag, place, &error) == PGSEEK_FOUND_SOME;
+    pgseek_tag_fini(&tag);
     return found;
 }
 

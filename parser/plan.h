@@ -16,6 +16,7 @@ struct plan_key {
     struct pgseek_key is; /* expr: as it is written into the select list and the predicate: the client's own text of it,
                            * alias.column for what pgseek appends, c<n> for an output column under QUERY_SET */
     struct facts_operator operators[FACTS_OPERATORS];
+    bool is_appended; /* a tie-breaker of ours: the client's ORDER BY does not have it */
     size_t relation; /* of the level's FROM; keys of two relations never share an index */
     bool closes;     /* with the keys before it its relation's row is known: the tie group behind it is small */
 };
@@ -59,7 +60,8 @@ struct pgseek_plan {
     struct cut cut;
     bool has_targets; /* the select list is not empty */
     struct query_bytes core; /* of the level */
-    struct query_bytes frame; /* inner levels: of the whole statement, with the level taken out */
+    struct query_bytes frame; /* the query's: the whole statement with the level taken out; len 0 for a plain SELECT */
+    size_t level_ordinal;     /* the query's */
     bool is_inner;
     const char **level_names; /* inner levels: the level's own output columns, in order */
     size_t nlevel_names;

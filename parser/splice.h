@@ -12,17 +12,17 @@ struct splice_piece {
     size_t source; /* in the old one */
 };
 
-#define SPLICE_MAX_PIECES 32
-
 struct splice {
     const char *source;
     struct text text;
-    struct splice_piece piece[SPLICE_MAX_PIECES];
+    struct splice_piece *pieces; /* owned */
     size_t npieces;
+    size_t room;
 };
 
 /* Copies source[start, end). */
 void splice_copy(struct splice *splice, size_t start, size_t end);
+void splice_fini(struct splice *splice);
 
 /* Where a byte of the new text stood in the old one. False when it was not copied. */
 bool splice_source(const struct splice_piece *pieces, size_t npieces, size_t offset, size_t *source);

@@ -12,14 +12,15 @@ void catalog_fini(struct catalog *catalog)
     context_fini(&catalog->context);
     pgseek_facts_free(catalog->facts);
     description_fini(&catalog->description);
+    description_fini(&catalog->probe);
     *catalog = (struct catalog){0};
 }
 
-bool catalog_start(struct catalog *catalog)
+bool catalog_start(struct catalog *catalog, const struct pgseek_query *query)
 {
     catalog_fini(catalog);
-    catalog->facts = pgseek_facts_new();
-    return catalog->facts != NULL;
+    catalog->facts = query ? pgseek_facts_new(query) : NULL;
+    return catalog->facts || !query;
 }
 
 /* ---- asking ---- */
@@ -57,7 +58,8 @@ static void array_put(struct array *array, struct buf *out)
 /* The messages around the Bind's parameters, which `arrays` hold. */
 static void put_statement(struct buf *out, const char *name, const char *sql, struct array *arrays, size_t narrays)
 {
-    static const uint32_t types[] = {OID_TEXT_ARRAY, OID_TEXT_ARRAY, OID_TEXT_ARRAY};
+    static const uint32_t types[PGSEEK_ASKED_LISTS] = {OID_TEXT_ARRAY, OID_TEXT_ARRAY, OID_TEXT_ARRAY,
+                                                       OID_TEXT_ARRAY, OID_TEXT_ARRAY, OID_TEXT_ARRAY};
     struct span reserved = span_cstr(name);
     wire_put_target(out, 'C', 'S', reserved);
     wire_put_parse(out, name, span_cstr(sql), types, narrays);
@@ -80,16 +82,18 @@ void catalog_put_context(struct buf *out, const char *name)
     put_statement(out, name, pgseek_context_sql, NULL, 0);
 }
 
-void catalog_put_facts(struct buf *out, const char *name, const struct pgseek_query *query)
+void catalog_put_command(struct buf *out, const char *name, const char *sql)
 {
-    struct array arrays[3] = {0};
-    for (size_t i = 0; i < pgseek_query_relation_count(query); i++) {
-        array_add(&arrays[0], pgseek_query_relation_schema(query, i));
-        array_add(&arrays[1], pgseek_query_relation_name(query, i));
-    }
-    for (size_t i = 0; i < pgseek_query_function_count(query); i++)
-        array_add(&arrays[2], pgseek_query_function_name(query, i));
-    put_statement(out, name, pgseek_facts_sql, arrays, 3);
+    put_statement(out, name, sql, NULL, 0);
+}
+
+void catalog_put_facts(struct buf *out, const char *name, const struct pgseek_facts *facts)
+{
+    struct array arrays[PGSEEK_ASKED_LISTS] = {0};
+    for (size_t list = 0; list < PGSEEK_ASKED_LISTS; list++)
+        for (size_t i = 0; i < pgseek_facts_asked_count(facts, (enum pgseek_asked)list); i++)
+            array_add(&arrays[list], pgseek_facts_asked(facts, (enum pgseek_asked)list, i));
+    put_statement(out, name, pgseek_facts_sql, arrays, PGSEEK_ASKED_LISTS);
 }
 
 /* ---- answers ---- */
@@ -141,4 +145,16 @@ void catalog_facts_row(struct catalog *catalog, struct span body)
     if (!store || !pgseek_facts_row(catalog->facts, texts, PGSEEK_FACTS_COLUMNS))
         catalog->failed = true;
     mem_free(store);
+}
+
+void catalog_answered(struct catalog *catalog)
+{
+    struct pgseek_description view = description_view(&catalog->probe);
+    if (!catalog->facts)
+        return;
+    if (catalog->is_probe_described)
+        catalog->failed |= !pgseek_facts_described(catalog->facts, &view);
+    description_fini(&catalog->probe);
+    catalog->is_probe_described = false;
+    pgseek_facts_answered(catalog->facts);
 }

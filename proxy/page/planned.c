@@ -72,6 +72,8 @@ static bool digest_sort(struct planned *planned)
     }
     if (has_text)
         buf_put_text(&text, planned->context.value[PGSEEK_CTX_ENCODING]);
+    if (pgseek_plan_depends_on_settings(planned->plan))
+        buf_put_format(&text, "\n%s", planned->context.value[PGSEEK_CTX_LOCALE]);
     struct span whole = buf_span(&text);
     bool ok = !text.failed && cursor_digest(&whole, 1, planned->sort_part);
     buf_fini(&text);
@@ -92,29 +94,30 @@ static bool finish_plan(struct planned *planned, const char *const *scope, size_
     return planned->guard && digest_sort(planned) && digest_query(planned);
 }
 
-struct planned *planned_new(struct pgseek_query *query, const struct pgseek_facts *facts,
-                            struct description *description, const struct context *context, const char *key_option,
-                            const char *const *scope, size_t nscope)
+struct planned *planned_new(const struct plan_source *source, enum pgseek_reason *reason)
 {
+    struct pgseek_description view = description_view(source->description);
+    struct pgseek_plan *plan = pgseek_plan_new(*source->query, source->facts, &view, source->key_option, reason);
+    if (!plan && (*reason == PGSEEK_REASON_MORE || *reason == PGSEEK_REASON_NOMEM))
+        return NULL;
     struct planned *planned = mem_zalloc(sizeof *planned);
-    if (!planned || !context_copy(&planned->context, context)) {
-        pgseek_query_free(query);
+    if (!planned || !context_copy(&planned->context, source->context)) {
+        pgseek_plan_free(plan);
         mem_free(planned);
+        *reason = PGSEEK_REASON_NOMEM;
         return NULL;
     }
     planned->refs = 1;
-    planned->query = query;
-    planned->description = *description;
-    *description = (struct description){0};
-    struct pgseek_description view = description_view(&planned->description);
-    planned->plan = pgseek_plan_new(query, facts, &view, key_option, &planned->reason);
-    if (!planned->plan && planned->reason != PGSEEK_REASON_NOMEM)
+    planned->plan = plan;
+    planned->reason = plan ? PGSEEK_REASON_NONE : *reason;
+    planned->query = *source->query;
+    planned->description = *source->description;
+    *source->query = NULL;
+    *source->description = (struct description){0};
+    if (!plan || finish_plan(planned, source->scope, source->nscope))
         return planned;
-    if (planned->plan && finish_plan(planned, scope, nscope)) {
-        planned->reason = PGSEEK_REASON_NONE;
-        return planned;
-    }
     planned_unref(planned);
+    *reason = PGSEEK_REASON_NOMEM;
     return NULL;
 }
 

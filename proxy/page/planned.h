@@ -1,6 +1,6 @@
 /* planned.h - one statement's plan with all that is made from it once, and the worker's cache of them.
  *
- * A planned statement holds under one context (database, role, search_path, encoding) and one list of declared types;
+ * A planned statement holds under one context (database, role, search_path, encoding ...) and one list of declared types;
  * it must not know sessions. It is counted by references and belongs to one worker. */
 #ifndef PLANNED_H
 #define PLANNED_H
@@ -42,11 +42,19 @@ struct planned {
 struct planned *planned_ref(struct planned *planned);
 void planned_unref(struct planned *planned);
 
-/* Makes a planned statement out of what was asked; takes the query, the description and a copy of the context. `scope`
- * lists the settings that the guard digests. NULL when out of memory (the query is freed then, too). */
-struct planned *planned_new(struct pgseek_query *query, const struct pgseek_facts *facts,
-                            struct description *description, const struct context *context, const char *key_option,
-                            const char *const *scope, size_t nscope) MUST_USE;
+/* What a plan is made of. */
+struct plan_source {
+    struct pgseek_query **query;     /* taken */
+    struct description *description; /* of the statement; taken */
+    struct pgseek_facts *facts;
+    const struct context *context; /* copied */
+    const char *key_option;
+    const char *const *scope; /* the settings that the guard digests */
+    size_t nscope;
+};
+/* Makes a planned statement out of what was asked. NULL with *reason: MORE, when the facts have a question now (nothing
+ * is taken then), or NOMEM. */
+struct planned *planned_new(const struct plan_source *source, enum pgseek_reason *reason) MUST_USE;
 /* The text for one kind of page, made at its first use. NULL with *reason when it cannot be made. */
 const struct pgseek_shape *planned_shape(struct planned *planned, const struct pgseek_shape_key *key,
                                          enum pgseek_reason *reason);

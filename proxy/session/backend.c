@@ -100,8 +100,8 @@ static enum action reply_params(struct session *session, struct pending *head, s
 {
     if (head->kind != PENDING_DESCRIBE_STATEMENT)
         return unexpected(session);
-    if (head->role == ROLE_DESCRIBE)
-        return inquiry_described(session, 't', body_of(message));
+    if (head->role == ROLE_DESCRIBE || head->role == ROLE_PROBE)
+        return inquiry_described(session, head, 't', body_of(message));
     if (is_ours(head))
         return ACTION_DONE;
     return head->follow && head->follow->hides_param ? trim_params(session, body_of(message)) : ACTION_FORWARD;
@@ -117,8 +117,8 @@ static enum action reply_columns(struct session *session, struct pending *head, 
         return action;
     if (head->kind != PENDING_DESCRIBE_STATEMENT && head->kind != PENDING_DESCRIBE_PORTAL)
         return unexpected(session);
-    if (head->role == ROLE_DESCRIBE)
-        action = inquiry_described(session, 'T', body_of(message));
+    if (head->role == ROLE_DESCRIBE || head->role == ROLE_PROBE)
+        action = inquiry_described(session, head, 'T', body_of(message));
     else if (is_ours(head))
         action = ACTION_DONE;
     return action == ACTION_FAIL ? action : done(session, action);
@@ -300,6 +300,7 @@ static enum action reply_error(struct session *session, struct pending *head, st
     case ROLE_CONTEXT:
     case ROLE_FACTS:
     case ROLE_DESCRIBE:
+    case ROLE_PROBE:
     case ROLE_SIDE_END: return inquiry_failed(session);
     case ROLE_GUARD: return guard_failed(session, page_of(head), body_of(message));
     case ROLE_REFUSE: return error_refused(session, head, message);

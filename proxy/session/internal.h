@@ -99,6 +99,9 @@ struct inquiry {
     enum inquiry_state state;
     bool own_sync;              /* closed with a Sync of ours: its ReadyForQuery is swallowed */
     bool simple;                /* a Query waits, not a Bind */
+    bool has_savepoint;         /* a text that may be refused is described inside the client's block */
+    bool rolls_back;            /* it was refused: back to the savepoint */
+    unsigned rounds;            /* so far */
     struct pgseek_query *query; /* what the facts are for; owned */
     struct catalog catalog;
 };
@@ -286,9 +289,12 @@ enum action refuse(struct session *session, const struct pgseek_error *error, bo
  * the query. */
 enum action inquiry_ask(struct session *session, struct pgseek_query *query, const struct statement *statement,
                         struct span name, bool simple);
+/* Asks for what the facts want beyond that, in another round; the message in hand is held again. False in *possible when
+ * it cannot be asked now, or would never end. */
+enum action inquiry_ask_more(struct session *session, bool *possible);
 void inquiry_reset(struct inquiry *inquiry);
 enum action inquiry_row(struct session *session, const struct pending *head, struct span body);
-enum action inquiry_described(struct session *session, uint8_t type, struct span body);
+enum action inquiry_described(struct session *session, const struct pending *head, uint8_t type, struct span body);
 /* The server refused a side query. */
 enum action inquiry_failed(struct session *session);
 void inquiry_ended(struct session *session); /* the last of its replies has come */

@@ -27,7 +27,8 @@ enum pending_role {
     ROLE_SWALLOW,  /* ours, nothing to learn */
     ROLE_CONTEXT,  /* ours: a side query for the session's context ... */
     ROLE_FACTS,    /* ... for the catalog's facts ... */
-    ROLE_DESCRIBE, /* ... the description of the client's statement */
+    ROLE_DESCRIBE, /* ... the description of the client's statement ... */
+    ROLE_PROBE,    /* ... or of a text that the facts want described: the server may refuse it */
     ROLE_SIDE_END, /* ours: the last reply of the side queries */
     ROLE_SHAPE,    /* ours: the Parse of a page's text */
     ROLE_PAGE,     /* the Bind of a page: the reply is the client's BindComplete, unless it has had it */

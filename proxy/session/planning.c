@@ -74,7 +74,51 @@ static void remember(struct decision *d, struct planned *planned)
     statement->epoch = d->session->tagging->epoch;
 }
 
-/* The answers to a side query: the context is known again, and with facts there is a plan or a reason. */
+/* Views, expressions and inner levels want more than the text mentions. A question that cannot be asked now may be asked
+ * for the next page, so nothing is kept of it. */
+static enum step ask_more(struct decision *d)
+{
+    bool possible;
+    if (inquiry_ask_more(d->session, &possible) == ACTION_HOLD)
+        return STEP_HOLD;
+    if (possible)
+        return STEP_DONE; /* out of memory: the session has ended */
+    inquiry_reset(&d->session->tagging->inquiry);
+    return decision_pass(d, PGSEEK_REASON_FACTS_FAILED);
+}
+
+/* With the facts there is a plan or a reason, or another question. */
+static enum step make_plan(struct decision *d)
+{
+    struct session *session = d->session;
+    struct tagging *tagging = session->tagging;
+    struct inquiry *inquiry = &tagging->inquiry;
+    const struct plan_source source = {
+        .query = &inquiry->query,
+        .description = &inquiry->catalog.description,
+        .facts = inquiry->catalog.facts,
+        .context = &tagging->context,
+        .key_option = d->settings.key,
+        .scope = (const char *const *)session->conf->scope,
+        .nscope = session->conf->nscope,
+    };
+    enum pgseek_reason reason = PGSEEK_REASON_NONE;
+    struct planned *planned = planned_new(&source, &reason);
+    if (!planned && reason == PGSEEK_REASON_MORE)
+        return ask_more(d);
+    inquiry_reset(inquiry);
+    if (!planned)
+        return STEP_NOMEM;
+    stats_add(session->env->stats, STATS_PLAN_MISSES);
+    planned->made_at = session->env->now(session->env->clock);
+    d->is_fresh = true;
+    if (make_key(d))
+        plan_cache_put(session->env->plans, planned, buf_span(&tagging->scratch));
+    remember(d, planned);
+    return STEP_ON;
+}
+
+/* The answers to a side query: the context is known again. */
 static enum step take_answers(struct decision *d)
 {
     struct session *session = d->session;
@@ -85,24 +129,8 @@ static enum step take_answers(struct decision *d)
     inquiry->catalog.context = (struct context){0};
     tagging->context_valid = true;
     tagging->epoch++;
-    struct pgseek_query *query = inquiry->query;
-    inquiry->query = NULL;
     inquiry->state = INQUIRY_IDLE;
-    if (!query)
-        return STEP_ON;
-    struct planned *planned =
-        planned_new(query, inquiry->catalog.facts, &inquiry->catalog.description, &tagging->context, d->settings.key,
-                    (const char *const *)session->conf->scope, session->conf->nscope);
-    catalog_fini(&inquiry->catalog);
-    if (!planned)
-        return STEP_NOMEM;
-    stats_add(session->env->stats, STATS_PLAN_MISSES);
-    planned->made_at = session->env->now(session->env->clock);
-    d->is_fresh = true;
-    if (make_key(d))
-        plan_cache_put(session->env->plans, planned, buf_span(&tagging->scratch));
-    remember(d, planned);
-    return STEP_ON;
+    return inquiry->query ? make_plan(d) : STEP_ON;
 }
 
 /* A plan that is at hand without asking; NULL when there is none. */

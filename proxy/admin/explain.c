@@ -165,16 +165,16 @@ static PGresult *explain_prepare(const struct explain *explain)
     return result;
 }
 
-static bool explain_copy_description(struct explain *explain)
+/* The names belong to the result. False when out of memory. */
+static bool explain_read_description(const PGresult *described, struct pgseek_description *description)
 {
-    const PGresult *described = explain->described;
     size_t nparams = (size_t)PQnparams(described);
     size_t ncolumns = (size_t)PQnfields(described);
     uint32_t *oids = mem_zalloc((nparams + 1) * sizeof *oids);
     struct pgseek_column *columns = mem_zalloc((ncolumns + 1) * sizeof *columns);
-    explain->description = (struct pgseek_description){oids, nparams, columns, ncolumns};
+    *description = (struct pgseek_description){oids, nparams, columns, ncolumns};
     if (!oids || !columns)
-        return explain_fault(explain, "out of memory");
+        return false;
     for (size_t i = 0; i < nparams; i++)
         oids[i] = PQparamtype(described, (int)i);
     for (size_t i = 0; i < ncolumns; i++)
@@ -186,6 +186,13 @@ static bool explain_copy_description(struct explain *explain)
             .typmod = PQfmod(described, (int)i),
         };
     return true;
+}
+
+static void explain_free_description(struct pgseek_description *description)
+{
+    mem_free((void *)(uintptr_t)description->param_oids);
+    mem_free((void *)(uintptr_t)description->columns);
+    *description = (struct pgseek_description){0};
 }
 
 static bool explain_describe(struct explain *explain)
@@ -200,7 +207,8 @@ static bool explain_describe(struct explain *explain)
         explain_line("server", PQerrorMessage(explain->conn));
         return explain_end(explain, EXPLAIN_PASS);
     }
-    return explain_copy_description(explain);
+    return explain_read_description(explain->described, &explain->description) ||
+           explain_fault(explain, "out of memory");
 }
 
 /* ---- the facts ---- */
@@ -230,22 +238,19 @@ static const char *explain_close_array(struct buf *array)
 
 static PGresult *explain_ask_facts(const struct explain *explain)
 {
-    static const Oid types[] = {EXPLAIN_OID_TEXT_ARRAY, EXPLAIN_OID_TEXT_ARRAY, EXPLAIN_OID_TEXT_ARRAY};
-    struct buf schemas = {0};
-    struct buf relations = {0};
-    struct buf functions = {0};
-    for (size_t i = 0; i < pgseek_query_relation_count(explain->query); i++) {
-        explain_put_item(&schemas, pgseek_query_relation_schema(explain->query, i));
-        explain_put_item(&relations, pgseek_query_relation_name(explain->query, i));
+    struct buf arrays[PGSEEK_ASKED_LISTS] = {0};
+    const char *values[PGSEEK_ASKED_LISTS];
+    Oid types[PGSEEK_ASKED_LISTS];
+    for (size_t list = 0; list < PGSEEK_ASKED_LISTS; list++) {
+        for (size_t i = 0; i < pgseek_facts_asked_count(explain->facts, (enum pgseek_asked)list); i++)
+            explain_put_item(&arrays[list], pgseek_facts_asked(explain->facts, (enum pgseek_asked)list, i));
+        values[list] = explain_close_array(&arrays[list]);
+        types[list] = EXPLAIN_OID_TEXT_ARRAY;
     }
-    for (size_t i = 0; i < pgseek_query_function_count(explain->query); i++)
-        explain_put_item(&functions, pgseek_query_function_name(explain->query, i));
-    const char *const values[] = {explain_close_array(&schemas), explain_close_array(&relations),
-                                  explain_close_array(&functions)};
-    PGresult *result = PQexecParams(explain->conn, pgseek_facts_sql, 3, types, values, NULL, NULL, 0);
-    buf_fini(&schemas);
-    buf_fini(&relations);
-    buf_fini(&functions);
+    PGresult *result =
+        PQexecParams(explain->conn, pgseek_facts_sql, PGSEEK_ASKED_LISTS, types, values, NULL, NULL, 0);
+    for (size_t list = 0; list < PGSEEK_ASKED_LISTS; list++)
+        buf_fini(&arrays[list]);
     return result;
 }
 
@@ -257,27 +262,60 @@ static bool explain_take_row(struct explain *explain, const PGresult *result, in
     return pgseek_facts_row(explain->facts, columns, PGSEEK_FACTS_COLUMNS);
 }
 
+/* A text that the parser wants described; one that the server refuses has no description. */
+static bool explain_describe_probe(struct explain *explain)
+{
+    size_t len;
+    const char *sql = pgseek_facts_probe(explain->facts, &len);
+    struct pgseek_description description = {0};
+    bool ok = true;
+    if (!sql)
+        return true;
+    PGresult *prepared = PQprepare(explain->conn, "pgseek_probe", sql, (int)explain->description.nparams,
+                                   explain->description.param_oids);
+    if (PQresultStatus(prepared) == PGRES_COMMAND_OK) {
+        PGresult *described = PQdescribePrepared(explain->conn, "pgseek_probe");
+        ok = explain_read_description(described, &description) && pgseek_facts_described(explain->facts, &description);
+        explain_free_description(&description);
+        PQclear(described);
+        PQclear(PQexec(explain->conn, "DEALLOCATE pgseek_probe"));
+    }
+    PQclear(prepared);
+    return ok || explain_fault(explain, "out of memory");
+}
+
+/* One round of answers to what the facts ask for. */
 static bool explain_learn_facts(struct explain *explain)
 {
-    explain->facts = pgseek_facts_new();
-    if (!explain->facts)
-        return explain_fault(explain, "out of memory");
     PGresult *result = explain_ask_facts(explain);
     bool is_known = PQresultStatus(result) == PGRES_TUPLES_OK && PQnfields(result) == PGSEEK_FACTS_COLUMNS;
     for (int row = 0; is_known && row < PQntuples(result); row++)
         is_known = explain_take_row(explain, result, row);
     PQclear(result);
-    return is_known || explain_pass(explain, PGSEEK_REASON_FACTS_FAILED);
+    if (!is_known)
+        return explain_pass(explain, PGSEEK_REASON_FACTS_FAILED);
+    if (!explain_describe_probe(explain))
+        return false;
+    pgseek_facts_answered(explain->facts);
+    return true;
 }
 
 /* ---- the plan ---- */
 
 static bool explain_make_plan(struct explain *explain)
 {
-    enum pgseek_reason reason = PGSEEK_REASON_NONE;
-    explain->plan =
-        pgseek_plan_new(explain->query, explain->facts, &explain->description, explain->tag.settings.key, &reason);
-    return explain->plan || explain_pass(explain, reason);
+    enum pgseek_reason reason = PGSEEK_REASON_MORE;
+    explain->facts = pgseek_facts_new(explain->query);
+    if (!explain->facts)
+        return explain_fault(explain, "out of memory");
+    for (int round = 0; round < PGSEEK_FACTS_MAX_ROUNDS && reason == PGSEEK_REASON_MORE; round++) {
+        if (!explain_learn_facts(explain))
+            return false;
+        reason = PGSEEK_REASON_NONE;
+        explain->plan =
+            pgseek_plan_new(explain->query, explain->facts, &explain->description, explain->tag.settings.key, &reason);
+    }
+    return explain->plan || explain_pass(explain, reason == PGSEEK_REASON_MORE ? PGSEEK_REASON_FACTS_FAILED : reason);
 }
 
 static void explain_print_slot(const struct explain *explain, const struct pgseek_shape *shape, size_t i)
@@ -298,11 +336,10 @@ static void explain_print_slot(const struct explain *explain, const struct pgsee
     explain_line("", text);
 }
 
-static void explain_print_shape(const struct explain *explain, const char *name, enum pgseek_seek seek)
+static void explain_print_shape(const struct explain *explain, const char *name, const struct pgseek_shape_key *key)
 {
-    const struct pgseek_shape_key key = {.seek = seek, .look_ahead = !pgseek_plan_is_locking(explain->plan)};
     enum pgseek_reason reason = PGSEEK_REASON_NONE;
-    struct pgseek_shape *shape = pgseek_shape_new(explain->plan, &key, &reason);
+    struct pgseek_shape *shape = pgseek_shape_new(explain->plan, key, &reason);
     putchar('\n');
     explain_line(name, shape ? shape->sql : pgseek_reason_why(reason));
     for (size_t i = 0; shape && explain->is_verbose && i < shape->nslots; i++)
@@ -310,10 +347,28 @@ static void explain_print_shape(const struct explain *explain, const char *name,
     pgseek_shape_free(shape);
 }
 
+/* The texts for a boundary: with values in all keys and, for each key that may be NULL, with NULL in it. More NULLs at
+ * once give the same forms again. */
+static void explain_print_boundary(const struct explain *explain, const char *name, enum pgseek_seek seek)
+{
+    struct pgseek_shape_key key = {.seek = seek, .look_ahead = !pgseek_plan_is_locking(explain->plan)};
+    char title[64];
+    explain_print_shape(explain, name, &key);
+    for (size_t i = 0; explain->is_verbose && i < pgseek_plan_key_count(explain->plan); i++) {
+        if (!pgseek_plan_key(explain->plan, i)->nullable)
+            continue;
+        snprintf(title, sizeof title, "%s, key %zu is NULL", name, i + 1);
+        key.null_mask = (uint32_t)1 << i;
+        explain_print_shape(explain, title, &key);
+    }
+}
+
 static void explain_print_key(const struct pgseek_key *key, size_t i)
 {
     char text[512];
-    snprintf(text, sizeof text, "%zu: %s %s, %s%s", i + 1, key->expr, key->descending ? "DESC" : "ASC", key->type_name,
+    const char *placement = key->nulls_first ? " NULLS FIRST" : " NULLS LAST";
+    snprintf(text, sizeof text, "%zu: %s %s%s, %s%s", i + 1, key->expr, key->descending ? "DESC" : "ASC",
+             key->nulls_first == key->descending ? "" : placement, key->type_name,
              key->nullable ? ", may be NULL" : "");
     explain_line("", text);
 }
@@ -333,9 +388,11 @@ static void explain_print_plan(const struct explain *explain)
     explain_line("key", pgseek_plan_summary(explain->plan));
     for (size_t i = 0; explain->is_verbose && i < pgseek_plan_key_count(explain->plan); i++)
         explain_print_key(pgseek_plan_key(explain->plan, i), i);
-    explain_print_shape(explain, "first", PGSEEK_SEEK_FIRST);
-    explain_print_shape(explain, "next", PGSEEK_SEEK_AFTER);
-    explain_print_shape(explain, "previous", PGSEEK_SEEK_BEFORE);
+    const struct pgseek_shape_key first = {.seek = PGSEEK_SEEK_FIRST,
+                                           .look_ahead = !pgseek_plan_is_locking(explain->plan)};
+    explain_print_shape(explain, "first", &first);
+    explain_print_boundary(explain, "next", PGSEEK_SEEK_AFTER);
+    explain_print_boundary(explain, "previous", PGSEEK_SEEK_BEFORE);
     if (explain->is_verbose)
         explain_print_guard(explain);
 }
@@ -362,7 +419,7 @@ static bool explain_steps(struct explain *explain)
         return false;
     if (!explain->connection)
         return explain_without_database(explain);
-    if (!explain_describe(explain) || !explain_learn_facts(explain) || !explain_make_plan(explain))
+    if (!explain_describe(explain) || !explain_make_plan(explain))
         return false;
     explain_print_plan(explain);
     return true;

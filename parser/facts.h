@@ -42,9 +42,9 @@ struct facts_column {
     uint32_t type_oid; /* as declared, a domain maybe */
     bool not_null;     /* and can be trusted, for the relation's own rows: with children, FROM ONLY */
     bool may_select;
-    uint32_t collation_oid; /* 0: the type has none */
-    bool deterministic;     /* the collation is, or there is none */
-    const char *collation;  /* its name, provider and version; "" without one */
+    uint32_t collation_oid;        /* 0: the type has none */
+    bool deterministic;            /* the collation is, or there is none */
+    const char *collation;         /* its name, provider and version; "" without one */
     const struct facts_type *type; /* of the base type; NULL: not known */
 };
 
@@ -66,10 +66,10 @@ struct facts_relation {
     uint32_t oid;
     const char *schema;
     const char *name;
-    char kind; /* relkind: r, p, v, m, f */
-    bool has_children; /* by inheritance */
-    bool may_use;      /* USAGE on the schema */
-    bool may_select;   /* SELECT on the whole table */
+    char kind;              /* relkind: r, p, v, m, f */
+    bool has_children;      /* by inheritance */
+    bool may_use;           /* USAGE on the schema */
+    bool may_select;        /* SELECT on the whole table */
     const char *definition; /* of a view: its SELECT, as the server writes it under the session's search_path */
     const char *rule_xmin;  /* of a view: changes when the view is replaced */
     int *partition_attnums; /* of a partitioned table: its key's columns (0: an expression) */
@@ -80,7 +80,9 @@ struct facts_function {
     const char *name;
     char volatility; /* worst of all functions of that name: i, s, v */
     bool returns_set;
-    bool is_aggregate;
+    bool is_aggregate;      /* one of them, at least */
+    bool is_only_aggregate; /* all of them */
+    bool is_builtin;        /* all of them are pg_catalog's */
 };
 
 /* ---- asking: each gives what is known, or NULL. What nobody has asked the server yet becomes part of the question;

@@ -247,8 +247,7 @@ static PGresult *explain_ask_facts(const struct explain *explain)
         values[list] = explain_close_array(&arrays[list]);
         types[list] = EXPLAIN_OID_TEXT_ARRAY;
     }
-    PGresult *result =
-        PQexecParams(explain->conn, pgseek_facts_sql, PGSEEK_ASKED_LISTS, types, values, NULL, NULL, 0);
+    PGresult *result = PQexecParams(explain->conn, pgseek_facts_sql, PGSEEK_ASKED_LISTS, types, values, NULL, NULL, 0);
     for (size_t list = 0; list < PGSEEK_ASKED_LISTS; list++)
         buf_fini(&arrays[list]);
     return result;

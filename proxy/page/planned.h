@@ -1,7 +1,7 @@
 /* planned.h - one statement's plan with all that is made from it once, and the worker's cache of them.
  *
- * A planned statement holds under one context (database, role, search_path, encoding ...) and one list of declared types;
- * it must not know sessions. It is counted by references and belongs to one worker. */
+ * A planned statement holds under one context (database, role, search_path, encoding ...) and one list of declared
+ * types; it must not know sessions. It is counted by references and belongs to one worker. */
 #ifndef PLANNED_H
 #define PLANNED_H
 

@@ -5,8 +5,8 @@
  * are for.
  *
  * A probe, a text that pgseek wrote from the client's, is all that the server may refuse. It is sent last, only when
- * nothing of the client's has run in the group, and closed by a Sync of ours; inside the client's block it stands behind a
- * savepoint. So a refusal costs the client nothing. */
+ * nothing of the client's has run in the group, and closed by a Sync of ours; inside the client's block it stands
+ * behind a savepoint. So a refusal costs the client nothing. */
 #include "internal.h"
 
 #include <stdio.h>
@@ -220,8 +220,8 @@ void inquiry_ended(struct session *session)
     session->wake |= session->holding;
 }
 
-/* A refused probe has no description; all that was asked for before it is answered, and the ReadyForQuery of our Sync is
- * still to come. Any other failure is ours alone outside a block: the ReadyForQuery of our Sync ends it. Inside, the
+/* A refused probe has no description; all that was asked for before it is answered, and the ReadyForQuery of our Sync
+ * is still to come. Any other failure is ours alone outside a block: the ReadyForQuery of our Sync ends it. Inside, the
  * transaction is lost, so the error is the answer to the message that waits: in the client's group the server discards
  * the rest of it by itself; with our Sync, we do. */
 enum action inquiry_failed(struct session *session)

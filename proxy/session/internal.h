@@ -289,8 +289,8 @@ enum action refuse(struct session *session, const struct pgseek_error *error, bo
  * the query. */
 enum action inquiry_ask(struct session *session, struct pgseek_query *query, const struct statement *statement,
                         struct span name, bool simple);
-/* Asks for what the facts want beyond that, in another round; the message in hand is held again. False in *possible when
- * it cannot be asked now, or would never end. */
+/* Asks for what the facts want beyond that, in another round; the message in hand is held again. False in *possible
+ * when it cannot be asked now, or would never end. */
 enum action inquiry_ask_more(struct session *session, bool *possible);
 void inquiry_reset(struct inquiry *inquiry);
 enum action inquiry_row(struct session *session, const struct pending *head, struct span body);

@@ -74,8 +74,8 @@ static void remember(struct decision *d, struct planned *planned)
     statement->epoch = d->session->tagging->epoch;
 }
 
-/* Views, expressions and inner levels want more than the text mentions. A question that cannot be asked now may be asked
- * for the next page, so nothing is kept of it. */
+/* Views, expressions and inner levels want more than the text mentions. A question that cannot be asked now may be
+ * asked for the next page, so nothing is kept of it. */
 static enum step ask_more(struct decision *d)
 {
     bool possible;

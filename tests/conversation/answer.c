@@ -17,21 +17,21 @@ enum { OID_BYTEA = 17, OID_INT8 = 20, OID_INT4 = 23, OID_TEXT = 25, OID_TIMESTAM
 /* What PostgreSQL 15 answers to the facts statement about
  * CREATE TABLE posts (id int8 PRIMARY KEY, created_at timestamptz NOT NULL, body text). */
 static const char *const facts[][PGSEEK_FACTS_COLUMNS] = {
-    {"C", "1", "16384", "1", "id",
-     "{20,true,true,0,NULL,NULL,20,b,true,pg_catalog.int8,pg_catalog,<,pg_catalog,<=,pg_catalog,=,pg_catalog,>=,"
-     "pg_catalog,>,NULL}"},
-    {"C", "1", "16384", "2", "created_at",
-     "{1184,true,true,0,NULL,NULL,1184,b,true,pg_catalog.timestamptz,pg_catalog,<,pg_catalog,<=,pg_catalog,=,"
-     "pg_catalog,>=,pg_catalog,>,NULL}"},
-    {"C", "1", "16384", "3", "body",
-     "{25,false,true,100,true,\"default d C.UTF-8 \",25,b,true,pg_catalog.text,pg_catalog,<,pg_catalog,<=,pg_catalog,"
-     "=,pg_catalog,>=,pg_catalog,>,NULL}"},
+    {"C", "1", "16384", "1", "id", "{20,true,true,0,NULL,NULL}"},
+    {"C", "1", "16384", "2", "created_at", "{1184,true,true,0,NULL,NULL}"},
+    {"C", "1", "16384", "3", "body", "{25,false,true,100,true,\"default d C.UTF-8 c  \"}"},
     {"O", "1", NULL, NULL, "foreign operators", "{false}"},
-    {"R", "1", "16384", NULL, "posts", "{public,r,false,true,true}"},
+    {"R", "1", "16384", NULL, "posts", "{public,r,false,true,true,NULL,NULL,NULL}"},
+    {"T", "1", "20", NULL, "pg_catalog.int8",
+     "{20,b,true,pg_catalog,<,pg_catalog,<=,pg_catalog,=,pg_catalog,>=,pg_catalog,>,NULL}"},
+    {"T", "1", "1184", NULL, "pg_catalog.timestamptz",
+     "{1184,b,true,pg_catalog,<,pg_catalog,<=,pg_catalog,=,pg_catalog,>=,pg_catalog,>,NULL}"},
+    {"T", "1", "25", NULL, "pg_catalog.text",
+     "{25,b,true,pg_catalog,<,pg_catalog,<=,pg_catalog,=,pg_catalog,>=,pg_catalog,>,NULL}"},
     {"U", "1", "16389", NULL, "posts_pkey", "{1,true,false,true}"},
 };
 
-static const char *const context[PGSEEK_CTX_COUNT] = {"\"$user\", public", "u", "d", "on", "UTF8", "0"};
+static const char *const context[PGSEEK_CTX_COUNT] = {"\"$user\", public", "u", "d", "on", "UTF8", "0", "UTC"};
 
 static const char filter_digest[] = "the filter's 16.";
 static const char scope_digest[] = "the scope's 16 b";

@@ -39,31 +39,60 @@ static void put_row(struct pgseek_facts *facts, const char *what, size_t ord, co
     require(pgseek_facts_row(facts, row, PGSEEK_FACTS_COLUMNS), "facts are taken");
 }
 
+static void put_type(struct pgseek_facts *facts, uint32_t oid)
+{
+    char oid_text[16];
+    char fields[256];
+    const char *row[] = {"T", "1", oid_text, NULL, "pg_catalog.some", fields};
+
+    snprintf(oid_text, sizeof oid_text, "%u", oid);
+    snprintf(fields, sizeof fields, "{%u,b,true," OPERATORS ",NULL}", oid);
+    require(pgseek_facts_row(facts, row, PGSEEK_FACTS_COLUMNS), "facts are taken");
+}
+
 static void put_relation(struct pgseek_facts *facts, size_t ord, const char *name)
 {
     static const char *const columns[][3] = {
-        {"1", "id", "{20,true,true,0,NULL,NULL,20,b,true,pg_catalog.int8," OPERATORS ",NULL}"},
-        {"2", "a", "{23,true,true,0,NULL,NULL,23,b,true,pg_catalog.int4," OPERATORS ",NULL}"},
-        {"3", "b", "{25,true,true,100,true,c,25,b,true,pg_catalog.text," OPERATORS ",NULL}"},
-        {"4", "c", "{1184,true,true,0,NULL,NULL,1184,b,true,pg_catalog.timestamptz," OPERATORS ",NULL}"},
-        {"5", "d", "{1700,false,true,0,NULL,NULL,1700,b,true,pg_catalog.numeric," OPERATORS ",NULL}"},
+        {"1", "id", "{20,true,true,0,NULL,NULL}"},   {"2", "a", "{23,true,true,0,NULL,NULL}"},
+        {"3", "b", "{25,true,true,100,true,c}"},     {"4", "c", "{1184,true,true,0,NULL,NULL}"},
+        {"5", "d", "{1700,false,true,0,NULL,NULL}"},
     };
+    static const uint32_t types[] = {20, 23, 25, 1184, 1700};
 
-    put_row(facts, "R", ord, NULL, name, "{public,r,false,true,true}");
+    put_row(facts, "R", ord, NULL, name, "{public,r,false,true,true,NULL,NULL,NULL}");
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        put_type(facts, types[i]);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         put_row(facts, "C", ord, columns[i][0], columns[i][1], columns[i][2]);
     put_row(facts, "U", ord, NULL, "pkey", "{1,true,false,true}");
 }
 
-static struct pgseek_facts *make_facts(const struct pgseek_query *query)
+/* All expressions are int8: a text to describe has eight columns of it. */
+static void describe_probe(struct pgseek_facts *facts)
 {
-    struct pgseek_facts *facts = pgseek_facts_new();
+    struct pgseek_column columns[8];
+    const struct pgseek_description description = {NULL, 0, columns, sizeof columns / sizeof *columns};
+    size_t len;
 
-    for (size_t i = 0; i < pgseek_query_relation_count(query); i++)
-        put_relation(facts, i + 1, pgseek_query_relation_name(query, i));
-    for (size_t i = 0; i < pgseek_query_function_count(query); i++)
-        put_row(facts, "F", i + 1, NULL, pgseek_query_function_name(query, i), "{i,false,false}");
-    return facts;
+    for (size_t i = 0; i < description.ncolumns; i++)
+        columns[i] = (struct pgseek_column){.name = "k", .type_oid = 20, .typmod = -1};
+    if (pgseek_facts_probe(facts, &len))
+        require(pgseek_facts_described(facts, &description), "a description is taken");
+}
+
+static void answer(struct pgseek_facts *facts)
+{
+    for (size_t i = 0; i < pgseek_facts_asked_count(facts, PGSEEK_ASKED_RELATION); i++)
+        put_relation(facts, i + 1, pgseek_facts_asked(facts, PGSEEK_ASKED_RELATION, i));
+    for (size_t i = 0; i < pgseek_facts_asked_count(facts, PGSEEK_ASKED_FUNCTION); i++)
+        put_row(facts, "F", i + 1, NULL, pgseek_facts_asked(facts, PGSEEK_ASKED_FUNCTION, i),
+                "{i,false,false,false,true}");
+    for (size_t i = 0; i < pgseek_facts_asked_count(facts, PGSEEK_ASKED_TYPE); i++)
+        put_type(facts, (uint32_t)strtoul(pgseek_facts_asked(facts, PGSEEK_ASKED_TYPE, i), NULL, 10));
+    for (size_t i = 0; i < pgseek_facts_asked_count(facts, PGSEEK_ASKED_COLLATION); i++)
+        put_row(facts, "L", i + 1, NULL, pgseek_facts_asked(facts, PGSEEK_ASKED_COLLATION, i), "{true,c}");
+    describe_probe(facts);
+    pgseek_facts_answered(facts);
 }
 
 static struct pgseek_plan *make_plan(const struct input *input)
@@ -75,8 +104,15 @@ static struct pgseek_plan *make_plan(const struct input *input)
     require((query != NULL) == (reason == PGSEEK_REASON_NONE), "a query or a reason");
     if (!query)
         return NULL;
-    struct pgseek_facts *facts = make_facts(query);
-    struct pgseek_plan *plan = pgseek_plan_new(query, facts, NULL, NULL, &reason);
+    struct pgseek_facts *facts = pgseek_facts_new(query);
+    struct pgseek_plan *plan = NULL;
+    reason = PGSEEK_REASON_MORE;
+    for (int round = 0; !plan && reason == PGSEEK_REASON_MORE; round++) {
+        require(round < 64, "questions end");
+        answer(facts);
+        reason = PGSEEK_REASON_NONE;
+        plan = pgseek_plan_new(query, facts, NULL, NULL, &reason);
+    }
     require((plan != NULL) == (reason == PGSEEK_REASON_NONE), "a plan or a reason");
     pgseek_facts_free(facts);
     pgseek_query_free(query);

@@ -8,7 +8,7 @@
  *       id int8 notnull                 column: name, type, then any of notnull, noselect, ci (nondeterministic)
  *       primary booking_pkey (id)       unique indexes: primary or unique, a name, columns, then any of
  *       unique u (venue_id, no) nnd     nnd (NULLS NOT DISTINCT), unsorted (its equality is not the order's)
- *     function random v                 volatility i, s, v; then any of set, aggregate
+ *     function random v                 volatility i, s, v; then any of set, aggregate, user
  *     foreign_operators                 an operator in front of pg_catalog's
  */
 #ifndef FIXTURE_H

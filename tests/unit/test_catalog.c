@@ -52,27 +52,31 @@ static void the_context_is_asked(void **state)
 
 static void facts_are_asked_for_every_relation(void **state)
 {
-    static const char *const wanted[] = {"{\"shop\",NULL}", "{\"booking\",\"a\\\"b\\\\c\"}", "{\"lower\"}"};
+    static const char *const wanted[PGSEEK_ASKED_LISTS] = {
+        "{\"shop\",NULL}", "{\"booking\",\"a\\\"b\\\\c\"}", "{\"lower\"}", "{}", "{}", "{}"};
     enum pgseek_reason reason;
     struct pgseek_query *query =
         fixture_query("SELECT lower(note) FROM shop.booking, \"a\"\"b\\c\" ORDER BY id LIMIT 1", &reason);
     struct buf out = {0};
     struct wire_parse parse;
     struct wire_bind bind;
-    struct wire_param param[3];
+    struct wire_param param[PGSEEK_ASKED_LISTS];
     char types[16];
     (void)state;
     assert_non_null(query);
-    catalog_put_facts(&out, "pgseek_x", query);
+    struct pgseek_facts *facts = pgseek_facts_new(query);
+    assert_non_null(facts);
+    catalog_put_facts(&out, "pgseek_x", facts);
     types_of(&out, types, sizeof types);
     assert_string_equal(types, "CPBECC");
     assert_true(wire_read_parse(message(&out, 'P'), &parse) && span_equal_cstr(parse.sql, pgseek_facts_sql));
-    assert_int_equal(parse.noids, 3);
-    assert_true(wire_read_bind(message(&out, 'B'), &bind) && bind.nparams == 3);
+    assert_int_equal(parse.noids, PGSEEK_ASKED_LISTS);
+    assert_true(wire_read_bind(message(&out, 'B'), &bind) && bind.nparams == PGSEEK_ASKED_LISTS);
     assert_true(wire_bind_params(&bind, param));
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < PGSEEK_ASKED_LISTS; i++)
         assert_true(span_equal_cstr(span_of(param[i].data, (size_t)param[i].len), wanted[i]));
     buf_fini(&out);
+    pgseek_facts_free(facts);
     pgseek_query_free(query);
 }
 
@@ -89,15 +93,38 @@ static void put_row(struct buf *row, const char *const *texts, size_t count)
     }
 }
 
-static const char *const context_row[] = {"public", "u", NULL, "on", "", "0"};
-static const char *const facts_row[] = {"R", "1", "16384", NULL, "posts", "{public,r,false,true,true}"};
+static const char *const context_row[] = {"public", "u", NULL, "on", "", "0", "UTC"};
+static const char *const facts_row[] = {"R", "1", "16384", NULL, "posts", "{public,r,false,true,true,NULL,NULL,NULL}"};
+
+static struct pgseek_query *posts(void)
+{
+    enum pgseek_reason reason;
+    struct pgseek_query *query = fixture_query("SELECT id FROM posts ORDER BY id LIMIT 1", &reason);
+    assert_non_null(query);
+    return query;
+}
+
+/* What has been answered is not asked again. */
+static void a_round_asks_only_what_is_new(void **state)
+{
+    struct pgseek_query *query = posts();
+    struct catalog catalog = {0};
+    (void)state;
+    assert_true(catalog_start(&catalog, query));
+    assert_int_equal(pgseek_facts_asked_count(catalog.facts, PGSEEK_ASKED_RELATION), 1);
+    catalog_answered(&catalog);
+    assert_int_equal(pgseek_facts_asked_count(catalog.facts, PGSEEK_ASKED_RELATION), 0);
+    assert_false(catalog.failed);
+    catalog_fini(&catalog);
+    pgseek_query_free(query);
+}
 
 static void a_context_is_taken(void **state)
 {
     struct catalog catalog = {0};
     struct buf row = {0};
     (void)state;
-    assert_true(catalog_start(&catalog));
+    assert_true(catalog_start(&catalog, NULL));
     put_row(&row, context_row, PGSEEK_CTX_COUNT);
     for (int i = 0; i < 2; i++) { /* a second one takes the place of the first */
         catalog_context_row(&catalog, buf_span(&row));
@@ -115,24 +142,26 @@ static void rows_that_do_not_fit_are_not_believed(void **state)
 {
     struct buf row = {0};
     struct catalog catalog = {0};
+    struct pgseek_query *query = posts();
     (void)state;
     put_row(&row, context_row, PGSEEK_CTX_COUNT);
     for (size_t len = 0; len < row.len; len++) {
-        assert_true(catalog_start(&catalog));
+        assert_true(catalog_start(&catalog, query));
         catalog_context_row(&catalog, span_of(row.ptr, len));
         assert_true(catalog.failed);
     }
     put_row(&row, facts_row, PGSEEK_FACTS_COLUMNS);
     for (size_t len = 0; len < row.len; len++) {
-        assert_true(catalog_start(&catalog));
+        assert_true(catalog_start(&catalog, query));
         catalog_facts_row(&catalog, span_of(row.ptr, len));
         assert_true(catalog.failed);
     }
     put_row(&row, facts_row, PGSEEK_FACTS_COLUMNS - 1);
-    assert_true(catalog_start(&catalog));
+    assert_true(catalog_start(&catalog, query));
     catalog_facts_row(&catalog, buf_span(&row));
     assert_true(catalog.failed);
     catalog_fini(&catalog);
+    pgseek_query_free(query);
     buf_fini(&row);
 }
 
@@ -140,8 +169,9 @@ static void too_many_rows_are_not_believed(void **state)
 {
     struct buf row = {0};
     struct catalog catalog = {0};
+    struct pgseek_query *query = posts();
     (void)state;
-    assert_true(catalog_start(&catalog));
+    assert_true(catalog_start(&catalog, query));
     put_row(&row, facts_row, PGSEEK_FACTS_COLUMNS);
     for (size_t i = 0; i < CATALOG_MAX_ROWS; i++)
         catalog_facts_row(&catalog, buf_span(&row));
@@ -149,25 +179,28 @@ static void too_many_rows_are_not_believed(void **state)
     catalog_facts_row(&catalog, buf_span(&row));
     assert_true(catalog.failed);
     catalog_fini(&catalog);
+    pgseek_query_free(query);
     buf_fini(&row);
 }
 
 static void memory_may_run_out(void **state)
 {
     struct buf row = {0};
+    struct pgseek_query *query = posts();
     bool done = false;
     (void)state;
     put_row(&row, context_row, PGSEEK_CTX_COUNT);
     for (long n = 0; !done; n++) {
         struct catalog catalog = {0};
         mem_fail_after(n);
-        if (catalog_start(&catalog))
+        if (catalog_start(&catalog, query))
             catalog_context_row(&catalog, buf_span(&row));
         mem_fail_after(-1);
         done = catalog.facts && !catalog.failed && context_is_known(&catalog.context);
         catalog_fini(&catalog);
         assert_true(n < 20);
     }
+    pgseek_query_free(query);
     buf_fini(&row);
 }
 
@@ -176,6 +209,7 @@ static int run(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_context_is_asked),
         cmocka_unit_test(facts_are_asked_for_every_relation),
+        cmocka_unit_test(a_round_asks_only_what_is_new),
         cmocka_unit_test(a_context_is_taken),
         cmocka_unit_test(rows_that_do_not_fit_are_not_believed),
         cmocka_unit_test(too_many_rows_are_not_believed),

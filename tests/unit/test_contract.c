@@ -156,15 +156,13 @@ static void cursor_parameter_is_no_filter(void **state)
     const struct pgseek_reading reading = {.standard_strings = true, .ascii_safe_encoding = true, .cursor_param = 2};
     enum pgseek_reason reason;
     struct pgseek_query *query = pgseek_query_new(sql, strlen(sql), &reading, &reason);
-    struct pgseek_facts *facts = fixture_facts(fixture_shop, query);
-    struct pgseek_plan *plan = pgseek_plan_new(query, facts, NULL, NULL, &reason);
+    struct pgseek_plan *plan = fixture_plan_of(fixture_shop, query, NULL, NULL, NULL, &reason);
 
     (void)state;
     assert_non_null(plan);
     assert_int_equal(pgseek_plan_filter_count(plan), 1);
     assert_int_equal(pgseek_plan_filter_param(plan, 0), 1);
     pgseek_plan_free(plan);
-    pgseek_facts_free(facts);
     pgseek_query_free(query);
 }
 

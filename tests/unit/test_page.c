@@ -32,14 +32,21 @@ static struct planned *plan(void)
                                [PGSEEK_CTX_DATABASE] = database,
                                [PGSEEK_CTX_STRINGS] = on,
                                [PGSEEK_CTX_ENCODING] = utf8,
-                               [PGSEEK_CTX_TEMP] = temp}};
+                               [PGSEEK_CTX_TEMP] = temp,
+                               [PGSEEK_CTX_LOCALE] = temp}};
     struct description description = {.columns = mem_zalloc(sizeof *description.columns), .ncolumns = 1};
     struct pgseek_query *query = fixture_query("SELECT note FROM booking ORDER BY id LIMIT 2", &reason);
     assert_non_null(query);
     struct pgseek_facts *facts = fixture_facts(fixture_shop, query);
     description.columns[0].name = mem_strndup("note", 4);
     description.columns[0].type_oid = 25;
-    struct planned *planned = planned_new(query, facts, &description, &context, NULL, NULL, 0);
+    const struct plan_source source = {
+        .query = &query, .description = &description, .facts = facts, .context = &context};
+    struct planned *planned = planned_new(&source, &reason);
+    while (!planned && reason == PGSEEK_REASON_MORE) {
+        fixture_answer(fixture_shop, facts);
+        planned = planned_new(&source, &reason);
+    }
     pgseek_facts_free(facts);
     assert_true(planned && planned->plan);
     return planned;

@@ -13,7 +13,7 @@
 #include "fixture.h"
 
 static char on[] = "on", utf8[] = "UTF8", latin[] = "LATIN1", path[] = "public", user[] = "u", database[] = "d",
-            temp[] = "0";
+            temp[] = "0", locale[] = "UTC";
 
 static struct context context_of(char *encoding)
 {
@@ -22,7 +22,8 @@ static struct context context_of(char *encoding)
                              [PGSEEK_CTX_DATABASE] = database,
                              [PGSEEK_CTX_STRINGS] = on,
                              [PGSEEK_CTX_ENCODING] = encoding,
-                             [PGSEEK_CTX_TEMP] = temp}};
+                             [PGSEEK_CTX_TEMP] = temp,
+                             [PGSEEK_CTX_LOCALE] = locale}};
 }
 
 /* A description with owned names, as a session has it. */
@@ -39,6 +40,18 @@ static void describe(struct description *description, const char *const *names, 
     }
 }
 
+/* Makes it in as many rounds as the facts want. */
+static struct planned *make(const struct plan_source *source, enum pgseek_reason *reason)
+{
+    struct planned *planned = planned_new(source, reason);
+    while (!planned && *reason == PGSEEK_REASON_MORE) {
+        assert_non_null(*source->query); /* nothing is taken */
+        fixture_answer(fixture_shop, source->facts);
+        planned = planned_new(source, reason);
+    }
+    return planned;
+}
+
 static struct planned *plan(const char *sql, char *encoding)
 {
     static const char *const names[] = {"id"};
@@ -49,8 +62,11 @@ static struct planned *plan(const char *sql, char *encoding)
     assert_non_null(query);
     struct pgseek_facts *facts = fixture_facts(fixture_shop, query);
     describe(&description, names, 1);
-    struct planned *planned = planned_new(query, facts, &description, &context, NULL, NULL, 0);
-    assert_null(description.columns); /* taken */
+    const struct plan_source source = {
+        .query = &query, .description = &description, .facts = facts, .context = &context};
+    struct planned *planned = make(&source, &reason);
+    assert_null(query); /* taken */
+    assert_null(description.columns);
     pgseek_facts_free(facts);
     return planned;
 }
@@ -237,10 +253,13 @@ static void memory_may_run_out(void **state)
         struct pgseek_facts *facts = fixture_facts(fixture_shop, query);
         describe(&description, names, 1);
         mem_fail_after(n);
-        struct planned *planned = planned_new(query, facts, &description, &context, NULL, NULL, 0);
+        const struct plan_source source = {
+            .query = &query, .description = &description, .facts = facts, .context = &context};
+        struct planned *planned = make(&source, &reason);
         mem_fail_after(-1);
         done = planned && planned->plan;
         planned_unref(planned);
+        pgseek_query_free(query);
         description_fini(&description);
         pgseek_facts_free(facts);
         assert_true(n < 100);

@@ -26,7 +26,7 @@ bool plan_make_contract(struct pgseek_plan *plan, const struct pgseek_query *que
 
     text_format(&text, "%d;", CONTRACT_VERSION);
     put_counted(&text, query->contract.ptr, query->contract.len);
-    for (size_t i = 0; i < plan->nrelations; i++) {
+    for (size_t i = 0; i < plan->nnames; i++) {
         put_name(&text, plan->relations[i].resolved_schema);
         put_name(&text, plan->relations[i].resolved_name);
     }

@@ -50,6 +50,9 @@ static void put_context(struct text *text, const struct pgseek_plan *plan)
         text_format(text,
                     " AND pg_catalog.current_setting('client_encoding') OPERATOR(pg_catalog.=) $%zu::pg_catalog.text",
                     guard_param(plan, PGSEEK_GUARD_ENCODING));
+    if (plan->depends_on_settings)
+        text_format(text, " AND " FACTS_LOCALE_SQL " OPERATOR(pg_catalog.=) $%zu::pg_catalog.text",
+                    guard_param(plan, PGSEEK_GUARD_LOCALE));
 }
 
 static void put_relation(struct text *text, const struct plan_relation *relation)
@@ -66,16 +69,31 @@ static void put_relation(struct text *text, const struct plan_relation *relation
                     relation->oid);
 }
 
-static void put_layout(struct text *text, const struct plan_relation *relation)
+static void put_rule(struct text *text, const struct plan_relation *relation)
 {
-    if (!relation->layout_count)
+    if (!relation->rule_xmin)
         return;
     text_format(text,
-                " AND (SELECT pg_catalog.count(*) OPERATOR(pg_catalog.=) %zu::pg_catalog.int8"
-                " AND pg_catalog.max(a.attnum) OPERATOR(pg_catalog.=) %d::pg_catalog.int2"
+                " AND EXISTS (SELECT FROM pg_catalog.pg_rewrite w"
+                " WHERE w.ev_class OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
+                " AND w.rulename OPERATOR(pg_catalog.=) '_RETURN'::pg_catalog.name"
+                " AND w.xmin::pg_catalog.text OPERATOR(pg_catalog.=) ",
+                relation->oid);
+    put_literal(text, relation->rule_xmin);
+    text_putc(text, ')');
+}
+
+static void put_layout(struct text *text, const struct plan_relation *relation)
+{
+    if (!relation->layout)
+        return;
+    text_puts(text, " AND (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(':', a.attnum, a.atttypid, a.attcollation,"
+                    " a.attname), ',' ORDER BY a.attnum) OPERATOR(pg_catalog.=) ");
+    put_literal(text, relation->layout);
+    text_format(text,
                 " FROM pg_catalog.pg_attribute a WHERE a.attrelid OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
                 " AND a.attnum OPERATOR(pg_catalog.>) 0::pg_catalog.int2 AND NOT a.attisdropped)",
-                relation->layout_count, relation->layout_last, relation->oid);
+                relation->oid);
 }
 
 static void put_index(struct text *text, const struct plan_index *index)
@@ -126,6 +144,7 @@ static void put_facts(struct text *text, const struct pgseek_plan *plan)
     put_context(text, plan);
     for (size_t i = 0; i < plan->nrelations; i++) {
         put_relation(text, &plan->relations[i]);
+        put_rule(text, &plan->relations[i]);
         put_layout(text, &plan->relations[i]);
     }
     for (size_t i = 0; i < plan->nindexes; i++)

@@ -7,6 +7,6 @@
 
 #include "order.h"
 
-bool keyset_is_written(const struct order *order, const struct scope *scope);
+bool keyset_is_written(const struct order *order);
 
 #endif

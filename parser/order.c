@@ -1,262 +1,277 @@
-/* order.c - the sort keys of a page: what ORDER BY means, and the tie-breakers that make it total.
+/* order.c - the sort keys of a page: what ORDER BY means.
  *
- * See order.h. A bare name means an output column first and an input column only when there is none; an integer is a
- * position; everything else belongs to the input. */
+ * See order.h. A bare name means an output column first and an input column only when there is none (GROUP BY has it
+ * the other way round); an integer is a position; everything else belongs to the input. */
 #include "order.h"
 
-#include "outputs.h"
+#include "total.h"
 
 #include <string.h>
 
-/* ---- what an item of ORDER BY means ---- */
+/* ---- what an item means ---- */
 
-static enum pgseek_reason output_column(const struct outputs *outputs, size_t index, struct scope_column *out)
+static bool is_set(const struct order *order)
 {
-    if (!outputs->item[index].is_column)
-        return PGSEEK_REASON_ORDER_EXPRESSION;
-    *out = outputs->item[index].column;
-    return PGSEEK_REASON_NONE;
+    return order->form == QUERY_SET;
 }
 
-static enum pgseek_reason input_column(const struct scope *scope, const PgQuery__ColumnRef *column,
-                                       struct scope_column *out)
+static struct order_key expression_key(PgQuery__Node *node, struct cut_range text)
 {
-    switch (scope_find(scope, column, out)) {
-    case SCOPE_FOUND: return PGSEEK_REASON_NONE;
+    return (struct order_key){.node = node, .text = text, .output = SIZE_MAX};
+}
+
+enum pgseek_reason order_output(const struct order *order, size_t index, struct order_key *key, bool *sorts)
+{
+    const struct output *output = &order->outputs.item[index];
+
+    *sorts = true;
+    *key = (struct order_key){.is_column = output->is_column,
+                              .column = output->column,
+                              .node = output->node,
+                              .written = output->written,
+                              .output = index};
+    if (is_set(order))
+        return PGSEEK_REASON_NONE;
+    if (output->node && output->item < order->query->cut.ntargets)
+        key->text = order->query->cut.targets[output->item];
+    return output->is_column || output->node || output->written ? PGSEEK_REASON_NONE : PGSEEK_REASON_STAR;
+}
+
+static enum pgseek_reason input_column(const struct order *order, PgQuery__Node *node, struct cut_range text,
+                                       struct order_key *key)
+{
+    struct scope_column column;
+
+    if (is_set(order) && order->total != ORDER_ROWS)
+        return PGSEEK_REASON_ORDER_EXPRESSION;
+    *key = expression_key(node, text);
+    switch (scope_find(order->scope, node->column_ref, &column)) {
+    case SCOPE_FOUND:
+        key->is_column = true;
+        key->column = column;
+        return PGSEEK_REASON_NONE;
+    case SCOPE_OPAQUE: return PGSEEK_REASON_NONE;
     case SCOPE_AMBIGUOUS: return PGSEEK_REASON_ORDER_AMBIGUOUS;
     case SCOPE_MISSING: break;
     }
     return PGSEEK_REASON_SYSTEM_COLUMN;
 }
 
-static enum pgseek_reason bare_name(const struct outputs *outputs, const struct scope *scope,
-                                    const PgQuery__ColumnRef *column, struct scope_column *out)
+/* Several output columns of a name are one when they are the same column or expression. */
+static enum pgseek_reason named_output(const struct order *order, const char *name, struct order_key *key, bool *sorts,
+                                       bool *found)
 {
-    const char *name = tree_column_part(column, 0);
-    bool found = false;
+    *found = false;
+    for (size_t i = 0; i < order->outputs.count; i++) {
+        struct order_key candidate;
 
-    for (size_t i = 0; i < outputs->count; i++) {
-        struct scope_column candidate;
-
-        if (!outputs->item[i].name || strcmp(outputs->item[i].name, name) != 0)
+        if (!order->outputs.item[i].name || strcmp(order->outputs.item[i].name, name) != 0)
             continue;
-        enum pgseek_reason reason = output_column(outputs, i, &candidate);
-        if (found && (reason != PGSEEK_REASON_NONE || !scope_same(candidate, *out)))
+        enum pgseek_reason reason = order_output(order, i, &candidate, sorts);
+        if (*found && (reason != PGSEEK_REASON_NONE || !order_same_key(&candidate, key)))
             return PGSEEK_REASON_ORDER_AMBIGUOUS;
         if (reason != PGSEEK_REASON_NONE)
             return reason;
-        *out = candidate;
-        found = true;
+        if (!*found)
+            *key = candidate;
+        *found = true;
     }
-    return found ? PGSEEK_REASON_NONE : input_column(scope, column, out);
+    return PGSEEK_REASON_NONE;
 }
 
-static enum pgseek_reason position(const struct outputs *outputs, const PgQuery__AConst *constant,
-                                   struct scope_column *out)
+static enum pgseek_reason bare_name(const struct order *order, PgQuery__Node *node, struct cut_range text,
+                                    bool input_first, struct order_key *key, bool *sorts)
 {
+    const char *name = tree_column_part(node->column_ref, 0);
+    struct scope_column column;
+    bool found = false;
+
+    if (input_first && scope_find(order->scope, node->column_ref, &column) != SCOPE_MISSING)
+        return input_column(order, node, text, key);
+    enum pgseek_reason reason = named_output(order, name, key, sorts, &found);
+    if (reason != PGSEEK_REASON_NONE || found)
+        return reason;
+    return input_column(order, node, text, key);
+}
+
+static enum pgseek_reason position(struct order *order, const PgQuery__AConst *constant, struct order_key *key,
+                                   bool *sorts)
+{
+    order->has_position = true;
     if (constant->isnull || constant->val_case != PG_QUERY__A__CONST__VAL_IVAL)
         return PGSEEK_REASON_ORDER_CONSTANT;
     int32_t number = constant->ival->ival;
-    if (number < 1 || (size_t)number > outputs->count)
+    if (number < 1 || (size_t)number > order->outputs.count)
         return PGSEEK_REASON_ORDER_POSITION;
-    return output_column(outputs, (size_t)number - 1, out);
+    return order_output(order, (size_t)number - 1, key, sorts);
 }
 
-static enum pgseek_reason item_column(const struct outputs *outputs, const struct scope *scope,
-                                      const PgQuery__Node *node, struct scope_column *out)
+/* Whether all rows have the same value there: a literal or a parameter, cast perhaps. */
+static bool is_constant(const PgQuery__Node *node)
 {
-    switch (node->node_case) {
-    case PG_QUERY__NODE__NODE_A_CONST: return position(outputs, node->a_const, out);
-    case PG_QUERY__NODE__NODE_PARAM_REF: return PGSEEK_REASON_ORDER_CONSTANT;
-    case PG_QUERY__NODE__NODE_COLLATE_CLAUSE: return PGSEEK_REASON_ORDER_COLLATE;
-    case PG_QUERY__NODE__NODE_COLUMN_REF:
-        if (tree_is_star(node->column_ref))
-            return PGSEEK_REASON_SYSTEM_COLUMN;
-        if (node->column_ref->n_fields == 1)
-            return bare_name(outputs, scope, node->column_ref, out);
-        return input_column(scope, node->column_ref, out);
-    case PG_QUERY__NODE__NODE_A_EXPR:
-        return tree_is_qualified(node->a_expr->n_name) ? PGSEEK_REASON_USER_OPERATOR : PGSEEK_REASON_ORDER_EXPRESSION;
-    case PG_QUERY__NODE__NODE_SQLVALUE_FUNCTION: return PGSEEK_REASON_CLOCK_KEY;
-    default: return PGSEEK_REASON_ORDER_EXPRESSION;
-    }
+    while (node && node->node_case == PG_QUERY__NODE__NODE_TYPE_CAST)
+        node = node->type_cast->arg;
+    return node && (node->node_case == PG_QUERY__NODE__NODE_A_CONST || node->node_case == PG_QUERY__NODE__NODE_PARAM_REF);
 }
 
-/* USING is understood only when it names pg_catalog's operator and that is the type's default order. */
-static enum pgseek_reason direction(const PgQuery__SortBy *sort, const struct facts_column *facts, bool *descending)
+enum pgseek_reason order_item(struct order *order, PgQuery__Node *node, struct cut_range text, bool input_first,
+                              struct order_key *key, bool *sorts)
 {
-    *descending = sort->sortby_dir == PG_QUERY__SORT_BY_DIR__SORTBY_DESC;
-    if (sort->sortby_dir != PG_QUERY__SORT_BY_DIR__SORTBY_USING)
-        return PGSEEK_REASON_NONE;
-    const char *name = tree_builtin_name(sort->use_op, sort->n_use_op);
-    if (!name || !tree_is_qualified(sort->n_use_op))
-        return PGSEEK_REASON_ORDER_OPERATOR;
-    const struct facts_operator *less = &facts->operator[FACTS_LESS];
-    const struct facts_operator *greater = &facts->operator[FACTS_GREATER];
-    *descending = greater->name && !strcmp(name, greater->name) && !strcmp(greater->schema, "pg_catalog");
-    bool ascending = less->name && !strcmp(name, less->name) && !strcmp(less->schema, "pg_catalog");
-    return *descending || ascending ? PGSEEK_REASON_NONE : PGSEEK_REASON_ORDER_OPERATOR;
+    const PgQuery__ColumnRef *column = tree_column(node);
+    enum pgseek_reason reason = PGSEEK_REASON_NONE;
+
+    *sorts = true;
+    if (node->node_case == PG_QUERY__NODE__NODE_A_CONST)
+        reason = position(order, node->a_const, key, sorts);
+    else if (column && tree_is_star(column))
+        reason = PGSEEK_REASON_SYSTEM_COLUMN;
+    else if (column && column->n_fields == 1)
+        reason = bare_name(order, node, text, input_first, key, sorts);
+    else if (column)
+        reason = input_column(order, node, text, key);
+    else if (is_set(order))
+        reason = PGSEEK_REASON_ORDER_EXPRESSION;
+    else
+        *key = expression_key(node, text);
+    if (reason == PGSEEK_REASON_NONE && !key->is_column && is_constant(key->node))
+        *sorts = false;
+    return reason;
 }
 
-/* ---- keys ---- */
+/* ---- direction ---- */
 
-static bool has_key(const struct order *order, struct scope_column column)
+/* A built-in type's comparison is found before any other of that name: its argument types fit exactly. */
+static bool is_exact(const struct facts_type *type)
 {
-    for (size_t i = 0; i < order->nkeys; i++)
-        if (scope_same(order->keys[i].column, column))
+    static const uint32_t oids[] = {16, 17, 20, 21, 23, 25, 26, 700, 701, 1082, 1083, 1114, 1184, 1186, 1700, 2950};
+
+    for (size_t i = 0; i < sizeof oids / sizeof *oids; i++)
+        if (type->oid == oids[i])
             return true;
     return false;
 }
 
-static enum pgseek_reason check_key(const struct order *order, const struct scope *scope, struct scope_column column)
+static bool is_operator(const PgQuery__SortBy *sort, const struct facts_operator *operator)
 {
-    const struct facts_column *facts = scope_facts(scope, column);
+    const char *name = tree_string(sort->use_op[sort->n_use_op - 1]);
+    const char *schema = sort->n_use_op > 1 ? tree_string(sort->use_op[sort->n_use_op - 2]) : "pg_catalog";
 
-    for (size_t i = 0; i < FACTS_OPERATORS; i++)
-        if (!facts->operator[i].name || !facts->operator[i].schema)
-            return PGSEEK_REASON_KEY_TYPE;
-    if (!facts->base_oid || !facts->has_binary)
-        return PGSEEK_REASON_KEY_TYPE;
-    if (!facts->may_select)
-        return PGSEEK_REASON_KEY_PRIVILEGE;
-    return proof_is_non_null(&order->proof, column) ? PGSEEK_REASON_NONE : PGSEEK_REASON_NULLABLE_KEY;
+    return operator->name && name && schema && !strcmp(name, operator->name) && !strcmp(schema, operator->schema);
 }
 
-static enum pgseek_reason add_key(struct order *order, const struct scope *scope, struct order_key key)
+/* USING is understood only when it is certain to name the type's default order. */
+static enum pgseek_reason using_direction(const struct order *order, const PgQuery__SortBy *sort,
+                                          const struct facts_type *type, bool *descending)
 {
-    if (has_key(order, key.column)) /* a later key on the same column sorts nothing */
-        return PGSEEK_REASON_NONE;
-    enum pgseek_reason reason = check_key(order, scope, key.column);
-    if (reason != PGSEEK_REASON_NONE)
-        return reason;
-    if (order->nkeys == PGSEEK_MAX_KEYS)
-        return PGSEEK_REASON_KEYS_TOO_MANY;
-    if (order->nkeys && order->keys[order->nkeys - 1].descending != key.descending)
-        return PGSEEK_REASON_ORDER_MIXED;
-    order->keys[order->nkeys++] = key;
-    proof_assume(&order->proof, key.column);
-    return PGSEEK_REASON_NONE;
+    if (!type || !sort->n_use_op)
+        return PGSEEK_REASON_ORDER_OPERATOR;
+    bool is_bare = sort->n_use_op == 1;
+    if (is_bare && (!is_exact(type) || facts_has_foreign_operators(order->scope->facts)))
+        return PGSEEK_REASON_ORDER_OPERATOR;
+    *descending = is_operator(sort, &type->operator[FACTS_GREATER]);
+    return *descending || is_operator(sort, &type->operator[FACTS_LESS]) ? PGSEEK_REASON_NONE
+                                                                         : PGSEEK_REASON_ORDER_OPERATOR;
 }
 
-static enum pgseek_reason read_sort(struct order *order, const struct outputs *outputs, const struct scope *scope,
-                                    const PgQuery__SortBy *sort)
+/* The type that is known without a probe. */
+static const struct facts_type *early_type(const struct order *order, const struct order_key *key)
 {
-    struct order_key key = {0};
+    const struct scope_attribute *attribute = key->is_column ? scope_attribute(order->scope, key->column) : NULL;
 
-    order->has_position |= sort->node->node_case == PG_QUERY__NODE__NODE_A_CONST;
-    enum pgseek_reason reason = item_column(outputs, scope, sort->node, &key.column);
-
-    if (reason == PGSEEK_REASON_NONE)
-        reason = direction(sort, scope_facts(scope, key.column), &key.descending);
-    return reason == PGSEEK_REASON_NONE ? add_key(order, scope, key) : reason;
+    if (attribute && attribute->facts)
+        return attribute->facts->type;
+    uint32_t oid = key->output != SIZE_MAX ? order->outputs.item[key->output].type_oid : 0;
+    return oid ? facts_ask_type(order->scope->facts, oid) : NULL;
 }
 
-/* ---- tie-breakers ---- */
-
-static enum pgseek_reason append_key(struct order *order, const struct scope *scope, struct scope_column column)
+static enum pgseek_reason set_direction(const struct order *order, const PgQuery__SortBy *sort, struct order_key *key)
 {
-    bool descending = order->nkeys && order->keys[order->nkeys - 1].descending;
+    enum pgseek_reason reason = PGSEEK_REASON_NONE;
 
-    return add_key(order, scope, (struct order_key){.column = column, .descending = descending, .is_appended = true});
-}
-
-static enum pgseek_reason append_index(struct order *order, const struct scope *scope, size_t relation,
-                                       const struct facts_unique *unique)
-{
-    for (size_t i = 0; i < unique->nattnums; i++) {
-        struct scope_column column;
-
-        if (!proof_column(scope, relation, unique->attnums[i], &column) || proof_is_known(&order->proof, column))
-            continue;
-        enum pgseek_reason reason = append_key(order, scope, column);
-        if (reason != PGSEEK_REASON_NONE)
-            return reason;
-    }
-    order->tie_breaker =
-        *order->tie_breaker ? arena_format(scope->arena, "%s, %s", order->tie_breaker, unique->name) : unique->name;
-    return order->tie_breaker ? PGSEEK_REASON_NONE : PGSEEK_REASON_NOMEM;
-}
-
-static enum pgseek_reason append_proven(struct order *order, const struct scope *scope)
-{
-    size_t preferred = order->nkeys ? order->keys[order->nkeys - 1].column.relation : scope->nrelations;
-
-    while (!proof_is_total(&order->proof)) {
-        size_t relation;
-        bool denied;
-        const struct facts_unique *unique = proof_next_key(&order->proof, preferred, &relation, &denied);
-
-        if (!unique)
-            return denied ? PGSEEK_REASON_KEY_PRIVILEGE : PGSEEK_REASON_NO_TOTAL_ORDER;
-        enum pgseek_reason reason = append_index(order, scope, relation, unique);
-        if (reason != PGSEEK_REASON_NONE)
-            return reason;
-    }
-    return PGSEEK_REASON_NONE;
-}
-
-/* One `name` or `qualifier.name` of key=, from token *i on. */
-static bool key_name(const struct scope *scope, const struct lex *lex, size_t *i, struct scope_column *out)
-{
-    char first[LEX_NAME_BYTES + 1];
-    char second[LEX_NAME_BYTES + 1];
-
-    if (!lex_name(lex, *i, first))
-        return false;
-    ++*i;
-    if (!lex_is(lex, *i, '.'))
-        return scope_find_name(scope, NULL, first, out) == SCOPE_FOUND;
-    if (!lex_name(lex, *i + 1, second))
-        return false;
-    *i += 2;
-    return scope_find_name(scope, first, second, out) == SCOPE_FOUND;
-}
-
-static enum pgseek_reason append_named(struct order *order, const struct scope *scope, const char *key_option)
-{
-    enum pgseek_reason reason = PGSEEK_REASON_KEY_COLUMN;
-    struct lex lex;
-    size_t i = 0;
-
-    if (lex_init(&lex, key_option, strlen(key_option)) != LEX_OK)
-        goto out;
-    do {
-        struct scope_column column;
-
-        if (!key_name(scope, &lex, &i, &column)) {
-            reason = PGSEEK_REASON_KEY_COLUMN;
-            goto out;
-        }
-        reason = append_key(order, scope, column);
-    } while (reason == PGSEEK_REASON_NONE && lex_is(&lex, i++, ','));
-    if (reason == PGSEEK_REASON_NONE && i <= lex.ntokens)
-        reason = PGSEEK_REASON_KEY_COLUMN; /* something follows that is no comma */
-    order->is_trusted = true;
-    order->tie_breaker = "key=";
-out:
-    lex_fini(&lex);
+    key->descending = sort->sortby_dir == PG_QUERY__SORT_BY_DIR__SORTBY_DESC;
+    if (sort->sortby_dir == PG_QUERY__SORT_BY_DIR__SORTBY_USING)
+        reason = using_direction(order, sort, early_type(order, key), &key->descending);
+    key->nulls_first = sort->sortby_nulls == PG_QUERY__SORT_BY_NULLS__SORTBY_NULLS_FIRST ||
+                       (sort->sortby_nulls != PG_QUERY__SORT_BY_NULLS__SORTBY_NULLS_LAST && key->descending);
     return reason;
+}
+
+/* ---- ORDER BY ---- */
+
+static enum pgseek_reason read_sort(struct order *order, size_t i, struct order_key *key, bool *sorts)
+{
+    const PgQuery__SortBy *sort = order->query->level->sort_clause[i]->sort_by;
+    struct cut_range text = i < order->query->cut.nsorts ? order->query->cut.sorts[i] : (struct cut_range){0};
+    enum pgseek_reason reason = order_item(order, sort->node, text, false, key, sorts);
+
+    return reason == PGSEEK_REASON_NONE && *sorts ? set_direction(order, sort, key) : reason;
+}
+
+static bool is_on_item(const struct order *order, const struct order_key *key)
+{
+    for (size_t i = 0; i < order->ngroups; i++)
+        if (order_same_key(&order->groups[i], key))
+            return true;
+    return false;
+}
+
+/* The first items are DISTINCT ON's own; what follows chooses the row of each group and is no key. */
+static enum pgseek_reason read_on_sorts(struct order *order)
+{
+    const struct cut *cut = &order->query->cut;
+    enum pgseek_reason reason = PGSEEK_REASON_NONE;
+
+    for (size_t i = 0; i < cut->nsorts && reason == PGSEEK_REASON_NONE; i++) {
+        struct order_key key;
+        bool sorts;
+
+        reason = read_sort(order, i, &key, &sorts);
+        if (reason == PGSEEK_REASON_NONE && (!sorts || !is_on_item(order, &key))) {
+            if (i == 0)
+                return PGSEEK_REASON_DISTINCT_ON;
+            order->rest = (struct cut_range){cut->sort_items[i - 1].end, cut->sort_items[cut->nsorts - 1].end};
+            return PGSEEK_REASON_NONE;
+        }
+        if (reason == PGSEEK_REASON_NONE)
+            reason = order_add(order, key);
+    }
+    return reason;
+}
+
+static enum pgseek_reason read_sorts(struct order *order)
+{
+    size_t count = order->query->level->n_sort_clause;
+    enum pgseek_reason reason = PGSEEK_REASON_NONE;
+
+    for (size_t i = 0; i < count && reason == PGSEEK_REASON_NONE; i++) {
+        struct order_key key;
+        bool sorts;
+
+        reason = read_sort(order, i, &key, &sorts);
+        if (reason != PGSEEK_REASON_NONE || !sorts)
+            continue;
+        if (!order->has_first)
+            order->first = key;
+        order->has_first = true;
+        reason = order_add(order, key);
+    }
+    return reason == PGSEEK_REASON_NONE && !order->has_first ? PGSEEK_REASON_ORDER_CONSTANT : reason;
 }
 
 enum pgseek_reason order_make(struct order *order, const struct pgseek_query *query, const struct scope *scope,
                               const struct pgseek_description *description, const char *key_option)
 {
-    struct outputs outputs;
-    enum pgseek_reason reason = outputs_make(&outputs, query, scope, description);
-
-    order->nkeys = 0;
-    order->tie_breaker = "";
-    order->is_trusted = false;
-    order->has_position = false;
+    *order = (struct order){
+        .query = query, .scope = scope, .description = description, .form = query->form, .tie_breaker = ""};
+    enum pgseek_reason reason = outputs_make(&order->outputs, query, scope, description);
     if (reason != PGSEEK_REASON_NONE)
         return reason;
     if (!proof_make(&order->proof, scope, description))
         return PGSEEK_REASON_NOMEM;
-    for (size_t i = 0; i < query->level->n_sort_clause && reason == PGSEEK_REASON_NONE; i++)
-        reason = read_sort(order, &outputs, scope, query->level->sort_clause[i]->sort_by);
-    if (reason != PGSEEK_REASON_NONE)
-        return reason;
-    if (key_option)
-        return append_named(order, scope, key_option);
-    return append_proven(order, scope);
+    reason = total_read(order);
+    if (reason == PGSEEK_REASON_NONE)
+        reason = order->total == ORDER_ON ? read_on_sorts(order) : read_sorts(order);
+    if (reason == PGSEEK_REASON_NONE)
+        reason = total_append(order, key_option);
+    return reason == PGSEEK_REASON_NONE ? order_resolve_types(order) : reason;
 }

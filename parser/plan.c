@@ -4,6 +4,8 @@
 #include "plan.h"
 
 #include "keyset.h"
+#include "reach.h"
+#include "summary.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,24 +18,24 @@
 /* ---- checks that need facts ---- */
 
 /* Functions that are called for each fetched row: one too many would be called for the look-ahead row. */
-static enum pgseek_reason check_functions(const struct pgseek_query *query, const struct pgseek_facts *facts)
+static enum pgseek_reason check_functions(const struct pgseek_query *query, struct pgseek_facts *facts)
 {
-    for (size_t i = 0; i < query->nfunctions; i++) {
+    enum pgseek_reason reason = PGSEEK_REASON_NONE;
+
+    for (size_t i = 0; i < query->nfunctions && reason == PGSEEK_REASON_NONE; i++) {
         const struct query_function *function = &query->functions[i];
-        const struct facts_function *fact = facts_function(facts, function->name);
+        const struct facts_function *fact = facts_ask_function(facts, function->name);
 
         if (!function->in_output)
             continue;
         if (!fact)
-            return PGSEEK_REASON_UNKNOWN_FUNCTION;
-        if (function->at_level && fact->is_aggregate)
-            return PGSEEK_REASON_GROUP_BY;
-        if (function->at_level && fact->returns_set)
-            return PGSEEK_REASON_SRF_KEY;
-        if (fact->volatility == 'v')
-            return PGSEEK_REASON_VOLATILE;
+            reason = PGSEEK_REASON_UNKNOWN_FUNCTION;
+        else if (function->at_level && fact->returns_set)
+            reason = PGSEEK_REASON_SRF_KEY;
+        else if (fact->volatility == 'v')
+            reason = PGSEEK_REASON_VOLATILE;
     }
-    return PGSEEK_REASON_NONE;
+    return reason;
 }
 
 static bool is_reserved(const char *name)
@@ -50,16 +52,26 @@ static enum tree_step stop_at_reserved(ProtobufCMessage *message, void *context)
         return is_reserved(((PgQuery__String *)message)->sval) ? TREE_STOP : TREE_DEEPER;
     if (tree_is(message, &pg_query__res_target__descriptor))
         return is_reserved(((PgQuery__ResTarget *)message)->name) ? TREE_STOP : TREE_DEEPER;
+    if (tree_is(message, &pg_query__common_table_expr__descriptor))
+        return is_reserved(((PgQuery__CommonTableExpr *)message)->ctename) ? TREE_STOP : TREE_DEEPER;
     return TREE_DEEPER;
 }
 
-static enum pgseek_reason check_names(const struct pgseek_query *query, const struct pgseek_facts *facts)
+static enum pgseek_reason check_names(const struct pgseek_query *query, struct pgseek_facts *facts)
 {
     if (!tree_walk(&query->parsed->base, stop_at_reserved, NULL))
         return PGSEEK_REASON_RESERVED_NAME;
-    for (size_t i = 0; i < facts->ncolumns; i++)
-        if (is_reserved(facts->columns[i].name))
-            return PGSEEK_REASON_RESERVED_NAME;
+    for (size_t r = 0; r < query->nrelations; r++) {
+        size_t ord;
+        size_t count = 0;
+        const struct facts_relation *relation =
+            facts_ask_relation(facts, query->relations[r].schema, query->relations[r].name, &ord);
+        const struct facts_column *columns = relation ? facts_columns(facts, ord, &count) : NULL;
+
+        for (size_t i = 0; i < count; i++)
+            if (is_reserved(columns[i].name))
+                return PGSEEK_REASON_RESERVED_NAME;
+    }
     return PGSEEK_REASON_NONE;
 }
 
@@ -67,68 +79,63 @@ static enum pgseek_reason check_numbers(const struct pgseek_query *query, const 
 {
     bool has_operator = query->limit.has_operator || query->offset.has_operator;
 
-    return has_operator && facts->has_foreign_operators ? PGSEEK_REASON_LIMIT_EXPRESSION : PGSEEK_REASON_NONE;
+    return has_operator && facts_has_foreign_operators(facts) ? PGSEEK_REASON_LIMIT_EXPRESSION : PGSEEK_REASON_NONE;
 }
 
 /* ---- keys ---- */
 
-/* Two relations of one name, in two schemas: only the schema tells them apart. */
-static bool needs_schema(const struct scope *scope, const struct scope_relation *relation)
-{
-    return scope_find_relation(scope, NULL, relation->qualifier) == scope->nrelations;
-}
-
-static const char *column_text(struct pgseek_plan *plan, const struct scope *scope, struct scope_column column)
-{
-    const struct scope_relation *relation = &scope->relations[column.relation];
-    struct text text = {0};
-
-    if (needs_schema(scope, relation)) {
-        text_put_ident(&text, relation->facts->schema);
-        text_putc(&text, '.');
-    }
-    text_put_ident(&text, relation->qualifier);
-    text_putc(&text, '.');
-    text_put_ident(&text, relation->names[column.column]);
-    char *copy = text.failed ? NULL : arena_strdup(&plan->arena, text.ptr);
-    text_fini(&text);
-    return copy;
-}
-
 /* Types whose binary form is the same under every client_encoding. */
-static bool is_encoding_free(const struct facts_column *facts)
+static bool is_encoding_free(const struct facts_type *type)
 {
     static const uint32_t oids[] = {16,   17,   18,   20,   21,   23,   26,   27,   28,   29,   650,  700,
                                     701,  774,  790,  829,  869,  1082, 1083, 1114, 1184, 1186, 1266, 1560,
                                     1562, 1700, 2950, 3220, 3904, 3906, 3908, 3910, 3912, 3926, 5069};
 
     for (size_t i = 0; i < sizeof oids / sizeof *oids; i++)
-        if (facts->base_oid == oids[i])
+        if (type->oid == oids[i])
             return true;
     return false;
 }
 
-static bool make_key(struct pgseek_plan *plan, const struct scope *scope, const struct order *order, size_t i)
+static bool make_key(struct pgseek_plan *plan, const struct order *order, size_t i)
 {
     const struct order_key *from = &order->keys[i];
-    const struct facts_column *facts = scope_facts(scope, from->column);
     struct plan_key *key = &plan->keys[i];
+    const char *text = order_text(order, from);
 
-    key->relation = from->column.relation;
+    if (!text)
+        return false;
+    key->relation = from->relation;
+    key->closes = from->closes;
+    key->is_appended = from->is_appended;
     key->is = (struct pgseek_key){
-        .type_oid = facts->base_oid,
-        .type_name = arena_strdup(&plan->arena, facts->type_name),
+        .type_oid = from->type->oid,
+        .type_name = arena_strdup(&plan->arena, from->type->name),
         .descending = from->descending,
-        .nulls_first = from->descending, /* NOT NULL: the placement that the direction has by itself */
-        .nullable = false,
-        .is_text = !is_encoding_free(facts),
-        .expr = column_text(plan, scope, from->column),
-        .identity = arena_format(&plan->arena, "%s|%s", facts->collation, facts->labels),
+        .nulls_first = from->nulls_first,
+        .nullable = from->nullable,
+        .is_text = !is_encoding_free(from->type),
+        .expr = arena_strdup(&plan->arena, text),
+        .identity = arena_format(&plan->arena, "%s|%s", from->collation, from->type->labels),
     };
     for (size_t s = 0; s < FACTS_OPERATORS; s++)
-        key->operators[s] = (struct facts_operator){.schema = arena_strdup(&plan->arena, facts->operator[s].schema),
-                                                    .name = arena_strdup(&plan->arena, facts->operator[s].name)};
+        key->operators[s] =
+            (struct facts_operator){.schema = arena_strdup(&plan->arena, from->type->operator[s].schema),
+                                    .name = arena_strdup(&plan->arena, from->type->operator[s].name)};
+    plan->depends_on_settings |= from->is_stable;
     return !plan->arena.failed;
+}
+
+/* The server prunes partitions by a comparison of the first column of their key, and not by a row value. */
+static bool is_partitioned_by(const struct scope *scope, const struct order_key *key)
+{
+    if (!key->is_column)
+        return false;
+    const struct facts_relation *relation = scope->relations[key->column.relation].facts;
+    const struct facts_column *column = scope_attribute(scope, key->column)->facts;
+
+    return relation && column && relation->kind == 'p' && relation->npartition_attnums > 0 &&
+           relation->partition_attnums[0] == column->attnum;
 }
 
 static bool make_keys(struct pgseek_plan *plan, const struct scope *scope, const struct order *order)
@@ -138,45 +145,10 @@ static bool make_keys(struct pgseek_plan *plan, const struct scope *scope, const
     if (!plan->keys)
         return false;
     for (size_t i = 0; i < order->nkeys; i++)
-        if (!make_key(plan, scope, order, i))
+        if (!make_key(plan, order, i))
             return false;
-    plan->is_partitioned = scope->relations[order->keys[0].column.relation].facts->kind == 'p';
+    plan->is_partitioned = is_partitioned_by(scope, &order->keys[0]);
     return true;
-}
-
-/* A name as a person would write it: quoted only where it has to be. */
-static void put_name(struct text *text, const char *name)
-{
-    bool plain = *name == '_' || (*name >= 'a' && *name <= 'z');
-
-    for (const char *at = name; *at && plain; at++)
-        plain = *at == '_' || (*at >= 'a' && *at <= 'z') || (*at >= '0' && *at <= '9');
-    if (plain)
-        text_puts(text, name);
-    else
-        text_put_ident(text, name);
-}
-
-static bool make_summary(struct pgseek_plan *plan, const struct scope *scope, const struct order *order)
-{
-    struct text text = {0};
-
-    for (size_t i = 0; i < order->nkeys; i++) {
-        const struct scope_column *column = &order->keys[i].column;
-
-        text_puts(&text, i ? ", " : "");
-        if (scope->nrelations > 1) {
-            put_name(&text, scope->relations[column->relation].qualifier);
-            text_putc(&text, '.');
-        }
-        put_name(&text, scope->relations[column->relation].names[column->column]);
-        text_puts(&text, order->keys[i].descending ? " DESC" : "");
-    }
-    if (*order->tie_breaker)
-        text_format(&text, " (tie-breaker: %s)", order->tie_breaker);
-    plan->summary = text.failed ? NULL : arena_strdup(&plan->arena, text.ptr);
-    text_fini(&text);
-    return plan->summary != NULL;
 }
 
 /* ---- making ---- */
@@ -190,79 +162,160 @@ static bool copy_bytes(struct pgseek_plan *plan, const struct query_bytes *from,
     return to->ptr != NULL;
 }
 
-static bool copy_query(struct pgseek_plan *plan, const struct pgseek_query *query,
-                       const struct pgseek_description *description)
+static bool copy_params(struct pgseek_plan *plan, const struct pgseek_query *query,
+                        const struct pgseek_description *description)
 {
-    plan->len = query->lex.len;
-    plan->sql = arena_strndup(&plan->arena, query->lex.sql, query->lex.len);
-    plan->cut = query->cut;
-    plan->has_targets = query->level->n_target_list > 0;
-    plan->is_locking = query->level->n_locking_clause > 0;
-    plan->limit_kind = query->limit.kind;
-    if (query->limit.kind == PGSEEK_NUMBER_LITERAL)
-        (void)number_value(&query->limit, NULL, 0, &plan->limit);
     plan->nparams = description ? description->nparams : (size_t)query->param_count;
     plan->param_oids = arena_array(&plan->arena, plan->nparams, sizeof *plan->param_oids);
     for (size_t i = 0; plan->param_oids && description && i < plan->nparams; i++)
         plan->param_oids[i] = description->param_oids[i];
-    return !plan->arena.failed && copy_bytes(plan, &query->core, &plan->core);
+    return !plan->arena.failed;
 }
 
-static enum pgseek_reason check_sizes(const struct pgseek_plan *plan, const struct pgseek_description *description)
+static bool copy_query(struct pgseek_plan *plan, const struct pgseek_query *query)
 {
+    plan->len = query->lex.len;
+    plan->sql = arena_strndup(&plan->arena, query->lex.sql, query->lex.len);
+    plan->verb = query->verb;
+    plan->has_targets = query->level->n_target_list > 0;
+    plan->is_locking = query->level->n_locking_clause > 0;
+    plan->is_inner = query->is_inner;
+    plan->level_ordinal = query->level_ordinal;
+    plan->limit_kind = query->limit.kind;
+    if (query->limit.kind == PGSEEK_NUMBER_LITERAL)
+        (void)number_value(&query->limit, NULL, 0, &plan->limit);
+    return plan->sql && cut_copy(&plan->cut, &plan->arena, &query->cut) &&
+           copy_bytes(plan, &query->core, &plan->core) && copy_bytes(plan, &query->frame, &plan->frame);
+}
+
+static bool copy_order(struct pgseek_plan *plan, const struct order *order)
+{
+    plan->form = order->form;
+    plan->order_rest = order->rest;
+    plan->noutputs = order->outputs.count;
+    if (!plan->is_inner)
+        return true;
+    plan->nlevel_names = order->outputs.count;
+    plan->level_names = arena_array(&plan->arena, plan->nlevel_names, sizeof *plan->level_names);
+    for (size_t i = 0; plan->level_names && i < plan->nlevel_names; i++)
+        plan->level_names[i] = arena_strdup(&plan->arena, order->outputs.item[i].name);
+    return !plan->arena.failed;
+}
+
+static enum pgseek_reason check_sizes(const struct pgseek_plan *plan)
+{
+    size_t hidden = plan->is_inner ? 2 * plan->nkeys + 2 : plan->nkeys + 1;
+
     if (plan->nparams + plan->nkeys + MORE_PARAMS > MAX_PARAMS)
         return PGSEEK_REASON_PARAMS_TOO_MANY;
-    if (description && description->ncolumns + plan->nkeys + 1 > MAX_COLUMNS)
-        return PGSEEK_REASON_COLUMNS_TOO_MANY;
+    return plan->noutputs + hidden > MAX_COLUMNS ? PGSEEK_REASON_COLUMNS_TOO_MANY : PGSEEK_REASON_NONE;
+}
+
+/* ---- understanding ---- */
+
+/* What one attempt works with; all of it goes when the attempt ends. */
+struct attempt {
+    const struct pgseek_query *query;
+    struct pgseek_facts *facts;
+    const struct pgseek_description *description; /* of the whole statement, may be NULL */
+    struct arena scratch;
+    struct pgseek_description level; /* of the level's own text */
+    bool has_level;
+    struct scope scope;
+    struct order order;
+};
+
+/* Inside of another statement the level's names are only told by a description of its own. */
+static enum pgseek_reason describe_level(struct attempt *attempt)
+{
+    const struct pgseek_query *query = attempt->query;
+    struct text text = {0};
+
+    if (!query->is_inner && query->verb == PGSEEK_VERB_SELECT) {
+        attempt->has_level = attempt->description != NULL;
+        if (attempt->description)
+            attempt->level = *attempt->description;
+        return PGSEEK_REASON_NONE;
+    }
+    bool made = probe_make(&text, query, NULL, 0) && !text.failed;
+    const struct pgseek_description *description =
+        made ? facts_ask_description(attempt->facts, text.ptr, text.len) : NULL;
+    text_fini(&text);
+    if (!made)
+        return PGSEEK_REASON_NOMEM;
+    if (!description)
+        return facts_is_asking(attempt->facts) ? PGSEEK_REASON_MORE : PGSEEK_REASON_DESCRIBE_MISMATCH;
+    attempt->has_level = true;
+    attempt->level = *description;
+    attempt->level.param_oids = attempt->description ? attempt->description->param_oids : NULL;
+    attempt->level.nparams = attempt->description ? attempt->description->nparams : 0;
     return PGSEEK_REASON_NONE;
 }
 
-/* The checks, in the order in which a reader would name them; scratch is the memory of scope and proof. */
-static enum pgseek_reason understand(const struct pgseek_query *query, const struct pgseek_facts *facts,
-                                     const struct pgseek_description *description, const char *key_option,
-                                     struct scope *scope, struct order *order, struct arena *scratch)
+/* Asks as much as can be asked at once, so that there are few rounds. */
+static enum pgseek_reason read_scope(struct attempt *attempt)
 {
-    enum pgseek_reason reason = scope_make(scope, scratch, query, facts);
+    const struct pgseek_query *query = attempt->query;
+    enum pgseek_reason described = describe_level(attempt);
+    enum pgseek_reason reason = scope_make(&attempt->scope, &attempt->scratch, query, query->level, query->with,
+                                           query->nwith, attempt->facts, attempt->description);
 
-    if (reason == PGSEEK_REASON_NONE)
-        reason = check_functions(query, facts);
-    if (reason == PGSEEK_REASON_NONE)
-        reason = check_names(query, facts);
-    if (reason == PGSEEK_REASON_NONE)
-        reason = check_numbers(query, facts);
-    if (reason == PGSEEK_REASON_NONE)
-        reason = order_make(order, query, scope, description, key_option);
-    if (reason == PGSEEK_REASON_NONE)
-        reason = keyset_is_written(order, scope) ? PGSEEK_REASON_ALREADY_KEYSET : PGSEEK_REASON_NONE;
-    return scratch->failed ? PGSEEK_REASON_NOMEM : reason;
+    if (reason != PGSEEK_REASON_NONE)
+        return reason;
+    reason = check_functions(query, attempt->facts);
+    if (facts_is_asking(attempt->facts))
+        return PGSEEK_REASON_MORE;
+    return described == PGSEEK_REASON_NONE ? reason : described;
 }
 
-static enum pgseek_reason fill(struct pgseek_plan *plan, const struct pgseek_query *query, const struct scope *scope,
-                               const struct order *order, const struct pgseek_description *description)
+/* The checks, in the order in which a reader would name them. */
+static enum pgseek_reason understand(struct attempt *attempt, const char *key_option)
 {
-    bool made = copy_query(plan, query, description) && make_keys(plan, scope, order) &&
-                make_summary(plan, scope, order) && plan_watch(plan, query, scope, order) &&
-                plan_make_contract(plan, query);
+    const struct pgseek_query *query = attempt->query;
+    enum pgseek_reason reason = read_scope(attempt);
 
-    return made ? check_sizes(plan, description) : PGSEEK_REASON_NOMEM;
+    if (reason == PGSEEK_REASON_NONE)
+        reason = check_names(query, attempt->facts);
+    if (reason == PGSEEK_REASON_NONE)
+        reason = check_numbers(query, attempt->facts);
+    if (reason == PGSEEK_REASON_NONE)
+        reason = order_make(&attempt->order, query, &attempt->scope, attempt->has_level ? &attempt->level : NULL,
+                            key_option);
+    if (reason == PGSEEK_REASON_NONE && keyset_is_written(&attempt->order))
+        reason = PGSEEK_REASON_ALREADY_KEYSET;
+    if (facts_is_asking(attempt->facts))
+        reason = PGSEEK_REASON_MORE;
+    return attempt->scratch.failed ? PGSEEK_REASON_NOMEM : reason;
 }
 
-struct pgseek_plan *pgseek_plan_new(const struct pgseek_query *query, const struct pgseek_facts *facts,
+static enum pgseek_reason fill(struct pgseek_plan *plan, struct attempt *attempt)
+{
+    const struct pgseek_query *query = attempt->query;
+    const struct order *order = &attempt->order;
+    bool made = copy_query(plan, query) && copy_params(plan, query, attempt->description) && copy_order(plan, order) &&
+                make_keys(plan, &attempt->scope, order);
+
+    plan->has_volatile = reach_has_volatile(query, attempt->facts);
+    plan->summary = made ? summary_make(&plan->arena, order) : NULL;
+    if (!plan->summary || !plan_watch(plan, query, &attempt->scope, order) || !plan_make_contract(plan, query))
+        return PGSEEK_REASON_NOMEM;
+    return facts_is_asking(attempt->facts) ? PGSEEK_REASON_MORE : check_sizes(plan);
+}
+
+struct pgseek_plan *pgseek_plan_new(const struct pgseek_query *query, struct pgseek_facts *facts,
                                     const struct pgseek_description *description, const char *key_option,
                                     enum pgseek_reason *reason)
 {
     struct pgseek_plan *plan = calloc(1, sizeof *plan);
-    struct arena scratch = {0};
-    struct scope scope;
-    struct order order;
+    struct attempt attempt = {.query = query, .facts = facts, .description = description};
 
     *reason = PGSEEK_REASON_NOMEM;
     if (!plan)
         return NULL;
-    *reason = understand(query, facts, description, key_option, &scope, &order, &scratch);
+    *reason = understand(&attempt, key_option);
     if (*reason == PGSEEK_REASON_NONE)
-        *reason = fill(plan, query, &scope, &order, description);
-    arena_fini(&scratch);
+        *reason = fill(plan, &attempt);
+    arena_fini(&attempt.scratch);
     if (*reason == PGSEEK_REASON_NONE)
         return plan;
     pgseek_plan_free(plan);
@@ -297,4 +350,9 @@ bool pgseek_plan_is_locking(const struct pgseek_plan *plan)
 const char *pgseek_plan_summary(const struct pgseek_plan *plan)
 {
     return plan->summary;
+}
+
+bool pgseek_plan_depends_on_settings(const struct pgseek_plan *plan)
+{
+    return plan->depends_on_settings;
 }

@@ -7,9 +7,10 @@
 #include "cut.h"
 #include "order.h"
 #include "predicate.h"
+#include "probe.h"
 
 /* What the hidden columns are called; a statement that uses such names itself is not rewritten. */
-#define PLAN_KEY_NAME "pgseek_k"
+#define PLAN_KEY_NAME PROBE_KEY_NAME
 #define PLAN_ROW_NAME "pgseek_r"
 
 struct plan_key {
@@ -29,9 +30,7 @@ struct plan_relation {
     uint32_t oid; /* 0: there was no such relation (a CTE's name) */
     const char *rule_xmin; /* of a view: must still be the same; NULL: no view */
     bool must_be_childless;
-    size_t
-        layout_count; /* a position in ORDER BY counts its columns: so many, up to that attnum; 0: it does not matter */
-    int layout_last;
+    const char *layout; /* its columns as the guard writes them: number, type, collation and name; NULL: no matter */
 };
 
 /* A unique index that the proof used. */
@@ -80,8 +79,9 @@ struct pgseek_plan {
     int64_t limit; /* of a literal one */
     uint32_t *param_oids;
     size_t nparams;
-    struct plan_relation *relations;
+    struct plan_relation *relations; /* first those that the statement names, in the order of its text ... */
     size_t nrelations;
+    size_t nnames; /* ... so many of them */
     struct plan_index *indexes;
     size_t nindexes;
     struct plan_column *columns;

@@ -6,149 +6,218 @@
 
 #include <string.h>
 
-static const char *written_name(struct pgseek_plan *plan, const struct query_relation *relation)
+static const char *quoted_name(struct pgseek_plan *plan, const char *schema, const char *name)
 {
     struct text text = {0};
 
-    if (relation->schema) {
-        text_put_ident(&text, relation->schema);
+    if (schema) {
+        text_put_ident(&text, schema);
         text_putc(&text, '.');
     }
-    text_put_ident(&text, relation->name);
+    text_put_ident(&text, name);
     char *copy = text.failed ? NULL : arena_strdup(&plan->arena, text.ptr);
     text_fini(&text);
     return copy;
 }
 
-static bool is_in_from(const struct scope *scope, size_t ord)
+/* ---- room: lists of unknown length ---- */
+
+static void *grow(struct arena *arena, const void *items, size_t count, size_t item_bytes)
 {
-    for (size_t i = 0; i < scope->nrelations; i++)
-        if (scope->relations[i].facts->ord == ord)
-            return true;
-    return false;
+    /* Full at each power of two. */
+    bool is_full = count == 0 || (count & (count - 1)) == 0;
+    if (!is_full)
+        return NULL;
+    void *grown = arena_array(arena, count ? count * 2 : 1, item_bytes);
+    if (grown && count)
+        memcpy(grown, items, count * item_bytes);
+    return grown;
 }
 
-static bool watch_relations(struct pgseek_plan *plan, const struct pgseek_query *query, const struct scope *scope)
-{
-    plan->relations = arena_array(&plan->arena, query->nrelations, sizeof *plan->relations);
-    for (size_t i = 0; plan->relations && i < query->nrelations; i++) {
-        const struct facts_relation *facts = facts_relation(scope->facts, i + 1);
-        struct plan_relation *relation = &plan->relations[plan->nrelations++];
+/* ---- relations ---- */
 
-        relation->written = written_name(plan, &query->relations[i]);
-        if (!facts)
-            continue;
-        relation->resolved_schema = arena_strdup(&plan->arena, facts->schema);
-        relation->resolved_name = arena_strdup(&plan->arena, facts->name);
-        relation->oid = facts->oid;
-        relation->must_be_childless = facts->kind == 'r' && is_in_from(scope, i + 1);
+static struct plan_relation *add_relation(struct pgseek_plan *plan, struct plan_relation relation)
+{
+    struct plan_relation *grown = grow(&plan->arena, plan->relations, plan->nrelations, sizeof *grown);
+
+    if (grown)
+        plan->relations = grown;
+    if (plan->arena.failed)
+        return NULL;
+    plan->relations[plan->nrelations] = relation;
+    return &plan->relations[plan->nrelations++];
+}
+
+static struct plan_relation resolved(struct pgseek_plan *plan, const char *written, const struct facts_relation *facts)
+{
+    return (struct plan_relation){
+        .written = written,
+        .resolved_schema = arena_strdup(&plan->arena, facts->schema),
+        .resolved_name = arena_strdup(&plan->arena, facts->name),
+        .oid = facts->oid,
+        .rule_xmin = facts->kind == 'v' && facts->rule_xmin ? arena_strdup(&plan->arena, facts->rule_xmin) : NULL,
+    };
+}
+
+/* What the statement names must still mean the same. The order is that of the text: it is part of the contract. */
+static bool watch_names(struct pgseek_plan *plan, const struct pgseek_query *query, const struct scope *scope)
+{
+    for (size_t i = 0; i < query->nrelations; i++) {
+        size_t ord;
+        const char *written = quoted_name(plan, query->relations[i].schema, query->relations[i].name);
+        const struct facts_relation *facts =
+            facts_ask_relation(scope->facts, query->relations[i].schema, query->relations[i].name, &ord);
+
+        if (!add_relation(plan, facts ? resolved(plan, written, facts) : (struct plan_relation){.written = written}))
+            return false;
     }
-    return !plan->arena.failed;
+    plan->nnames = plan->nrelations;
+    return true;
 }
 
-static void watch_column(struct pgseek_plan *plan, const struct proof *proof, struct scope_column column)
+static struct plan_relation *find_relation(struct pgseek_plan *plan, uint32_t oid)
 {
-    const struct facts_column *facts = scope_facts(proof->scope, column);
-    uint32_t oid = proof->scope->relations[column.relation].facts->oid;
-    bool by_statement = proof->by_statement[proof->base[column.relation] + column.column];
+    for (size_t i = 0; i < plan->nrelations; i++)
+        if (plan->relations[i].oid == oid)
+            return &plan->relations[i];
+    return NULL;
+}
 
+/* A relation that is relied on, named in the text or inside of a view. */
+static void watch_relation(struct pgseek_plan *plan, const struct facts_relation *facts)
+{
+    struct plan_relation *relation = find_relation(plan, facts->oid);
+
+    if (!relation)
+        relation = add_relation(plan, resolved(plan, quoted_name(plan, facts->schema, facts->name), facts));
+    if (relation)
+        relation->must_be_childless |= facts->kind == 'r' && !facts->has_children;
+}
+
+/* ---- columns and indexes ---- */
+
+static void watch_column(struct pgseek_plan *plan, const struct facts_relation *relation,
+                         const struct facts_column *facts, bool must_be_not_null)
+{
     for (size_t i = 0; i < plan->ncolumns; i++)
-        if (plan->columns[i].relation_oid == oid && plan->columns[i].attnum == facts->attnum) {
-            plan->columns[i].must_be_not_null |= facts->not_null && !by_statement;
+        if (plan->columns[i].relation_oid == relation->oid && plan->columns[i].attnum == facts->attnum) {
+            plan->columns[i].must_be_not_null |= must_be_not_null;
             return;
         }
+    struct plan_column *grown = grow(&plan->arena, plan->columns, plan->ncolumns, sizeof *grown);
+    if (grown)
+        plan->columns = grown;
+    if (plan->arena.failed)
+        return;
     plan->columns[plan->ncolumns++] = (struct plan_column){
-        .relation_oid = oid,
+        .relation_oid = relation->oid,
         .attnum = facts->attnum,
         .name = arena_strdup(&plan->arena, facts->name),
         .type_oid = facts->type_oid,
         .collation_oid = facts->collation_oid,
-        .must_be_not_null = facts->not_null && !by_statement,
+        .must_be_not_null = must_be_not_null,
     };
 }
 
-static void watch_index(struct pgseek_plan *plan, const struct proof *proof, size_t relation)
+static void watch_index(struct pgseek_plan *plan, const struct facts_relation *relation,
+                        const struct facts_unique *unique)
 {
-    const struct facts_unique *unique = proof->used[relation];
-
+    for (size_t i = 0; i < plan->nindexes; i++)
+        if (plan->indexes[i].oid == unique->index_oid)
+            return;
+    struct plan_index *grown = grow(&plan->arena, plan->indexes, plan->nindexes, sizeof *grown);
+    if (grown)
+        plan->indexes = grown;
+    if (plan->arena.failed)
+        return;
     plan->indexes[plan->nindexes++] = (struct plan_index){
         .oid = unique->index_oid,
-        .relation_oid = proof->scope->relations[relation].facts->oid,
+        .relation_oid = relation->oid,
         .attnums = arena_strdup(&plan->arena, unique->attnums_text),
     };
-    for (size_t i = 0; i < unique->nattnums; i++) {
-        struct scope_column column;
+}
 
-        if (proof_column(proof->scope, relation, unique->attnums[i], &column))
-            watch_column(plan, proof, column);
+static void watch_rests(struct pgseek_plan *plan, const struct scope_rest *rests)
+{
+    for (const struct scope_rest *rest = rests; rest; rest = rest->next) {
+        watch_relation(plan, rest->relation);
+        if (rest->unique)
+            watch_index(plan, rest->relation, rest->unique);
+        if (rest->column)
+            watch_column(plan, rest->relation, rest->column, rest->must_be_not_null);
     }
 }
 
-static size_t watched_columns_room(const struct order *order)
+/* The columns that a key is made of keep their types; one that is not nullable keeps its constraint. */
+static void watch_key(struct pgseek_plan *plan, const struct order *order, const struct order_key *key)
 {
-    size_t room = order->nkeys + order->proof.ncolumns;
+    for (size_t i = 0; i < key->nuses; i++) {
+        const struct scope_attribute *attribute = scope_attribute(order->scope, key->uses[i]);
 
-    for (size_t r = 0; r < order->proof.scope->nrelations; r++)
-        room += order->proof.used[r] ? order->proof.used[r]->nattnums : 0;
-    return room;
-}
-
-/* Columns that the statement compares: the proof relies on their types. */
-static void watch_compared(struct pgseek_plan *plan, const struct proof *proof)
-{
-    for (size_t r = 0; r < proof->scope->nrelations; r++)
-        for (size_t i = 0; i < proof->scope->relations[r].ncolumns; i++)
-            if (proof->by_statement[proof->base[r] + i])
-                watch_column(plan, proof, (struct scope_column){r, i});
-}
-
-static bool watch_proof(struct pgseek_plan *plan, const struct scope *scope, const struct order *order)
-{
-    plan->indexes = arena_array(&plan->arena, scope->nrelations, sizeof *plan->indexes);
-    plan->columns = arena_array(&plan->arena, watched_columns_room(order), sizeof *plan->columns);
-    if (!plan->indexes || !plan->columns)
-        return false;
-    for (size_t i = 0; i < order->nkeys; i++)
-        watch_column(plan, &order->proof, order->keys[i].column);
-    watch_compared(plan, &order->proof);
-    for (size_t r = 0; r < scope->nrelations && !order->is_trusted; r++)
-        watch_index(plan, &order->proof, r);
-    return !plan->arena.failed;
-}
-
-static bool has_star(const struct pgseek_query *query)
-{
-    for (size_t i = 0; i < query->level->n_target_list; i++) {
-        const PgQuery__ColumnRef *column = tree_column(query->level->target_list[i]->res_target->val);
-
-        if (column && tree_is_star(column))
-            return true;
-    }
-    return false;
-}
-
-/* A position over `*` means another column once a column before it has gone. Attribute numbers are never used again, so
- * their count and the last of them tell whether anything has changed. */
-static void watch_layouts(struct pgseek_plan *plan, const struct pgseek_query *query, const struct scope *scope,
-                          const struct order *order)
-{
-    if (!order->has_position || !has_star(query))
-        return;
-    for (size_t r = 0; r < scope->nrelations; r++) {
-        const struct scope_relation *relation = &scope->relations[r];
-
-        if (!relation->ncolumns)
+        if (!attribute->facts || !attribute->relation)
             continue;
-        plan->relations[relation->facts->ord - 1].layout_count = relation->ncolumns;
-        plan->relations[relation->facts->ord - 1].layout_last = relation->columns[relation->ncolumns - 1].attnum;
+        watch_relation(plan, attribute->relation);
+        watch_column(plan, attribute->relation, attribute->facts, false);
+        if (!key->nullable)
+            watch_rests(plan, attribute->rests);
+    }
+}
+
+/* ---- layouts ---- */
+
+static enum tree_step stop_at_star(ProtobufCMessage *message, void *context)
+{
+    (void)context;
+    return tree_is(message, &pg_query__a__star__descriptor) ? TREE_STOP : TREE_DEEPER;
+}
+
+/* Whether it matters which columns a `*` gives, and whether what a key is made of can only be watched as a whole. */
+static bool needs_layouts(const struct pgseek_plan *plan, const struct pgseek_query *query, const struct order *order)
+{
+    bool counts = order->has_position || plan->is_inner || plan->form == QUERY_SET || plan->form == QUERY_WINDOW ||
+                  order->total == ORDER_OUTPUTS;
+
+    for (size_t i = 0; i < order->nkeys; i++)
+        if (order->keys[i].is_loose)
+            return true;
+    return counts && !tree_walk(&query->parsed->base, stop_at_star, NULL);
+}
+
+static const char *layout(struct pgseek_plan *plan, const struct facts_column *columns, size_t count)
+{
+    struct text text = {0};
+
+    for (size_t i = 0; i < count; i++)
+        text_format(&text, "%s%d:%u:%u:%s", i ? "," : "", columns[i].attnum, columns[i].type_oid,
+                    columns[i].collation_oid, columns[i].name);
+    const char *copy = text.failed ? NULL : arena_strdup(&plan->arena, text.ptr ? text.ptr : "");
+    text_fini(&text);
+    return copy;
+}
+
+static void watch_layouts(struct pgseek_plan *plan, const struct pgseek_query *query, const struct scope *scope)
+{
+    for (size_t i = 0; i < query->nrelations; i++) {
+        size_t ord;
+        size_t count = 0;
+        const struct facts_relation *facts =
+            facts_ask_relation(scope->facts, query->relations[i].schema, query->relations[i].name, &ord);
+        const struct facts_column *columns = facts ? facts_columns(scope->facts, ord, &count) : NULL;
+
+        if (count)
+            plan->relations[i].layout = layout(plan, columns, count);
     }
 }
 
 bool plan_watch(struct pgseek_plan *plan, const struct pgseek_query *query, const struct scope *scope,
                 const struct order *order)
 {
-    if (!watch_relations(plan, query, scope) || !watch_proof(plan, scope, order))
+    if (!watch_names(plan, query, scope))
         return false;
-    watch_layouts(plan, query, scope, order);
-    return true;
+    for (size_t i = 0; i < order->nkeys; i++)
+        watch_key(plan, order, &order->keys[i]);
+    watch_rests(plan, proof_rests(&order->proof));
+    if (needs_layouts(plan, query, order))
+        watch_layouts(plan, query, scope);
+    return !plan->arena.failed;
 }

@@ -3,6 +3,8 @@
  * See check.h. Fingerprints would not do: they are equal for texts that mean different things. */
 #include "check.h"
 
+#include "level.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +14,14 @@ static PgQuery__SelectStmt *select_of(const PgQuery__Node *node)
     return node && node->node_case == PG_QUERY__NODE__NODE_SELECT_STMT ? node->select_stmt : NULL;
 }
 
-/* The sub-select that is the one item of FROM. */
-static PgQuery__SelectStmt *unwrap(const PgQuery__SelectStmt *level)
+PgQuery__SelectStmt *check_unwrap(const PgQuery__SelectStmt *level)
 {
     if (!level || level->n_from_clause != 1 || level->from_clause[0]->node_case != PG_QUERY__NODE__NODE_RANGE_SUBSELECT)
         return NULL;
     return select_of(level->from_clause[0]->range_subselect->subquery);
 }
+
+/* ---- undoing what was done to a SELECT ---- */
 
 static bool drop_last_target(PgQuery__SelectStmt *level, const char *key_name, size_t number)
 {
@@ -35,58 +38,140 @@ static bool drop_last_target(PgQuery__SelectStmt *level, const char *key_name, s
     return true;
 }
 
-/* Takes the last argument off the top AND; what is left alone stands for itself. */
-static bool drop_predicate(PgQuery__SelectStmt *level, bool had_where)
+static bool drop_hidden(PgQuery__SelectStmt *level, const struct check_edits *edits)
 {
-    PgQuery__Node *where = level->where_clause;
+    for (size_t i = edits->nkeys; i > 0; i--)
+        if (!drop_last_target(level, edits->key_name, i))
+            return false;
+    return true;
+}
 
-    if (!where)
+/* Takes the last argument off the clause's top AND; what is left alone stands for itself. */
+static bool drop_predicate(PgQuery__Node **clause, bool had_clause)
+{
+    PgQuery__Node *whole = *clause;
+
+    if (!whole)
         return false;
-    if (!had_where) {
-        pg_query__node__free_unpacked(where, NULL);
-        level->where_clause = NULL;
+    if (!had_clause) {
+        pg_query__node__free_unpacked(whole, NULL);
+        *clause = NULL;
         return true;
     }
-    if (where->node_case != PG_QUERY__NODE__NODE_BOOL_EXPR ||
-        where->bool_expr->boolop != PG_QUERY__BOOL_EXPR_TYPE__AND_EXPR || where->bool_expr->n_args < 2)
+    if (whole->node_case != PG_QUERY__NODE__NODE_BOOL_EXPR ||
+        whole->bool_expr->boolop != PG_QUERY__BOOL_EXPR_TYPE__AND_EXPR || whole->bool_expr->n_args < 2)
         return false;
-    PgQuery__BoolExpr *conjunction = where->bool_expr;
+    PgQuery__BoolExpr *conjunction = whole->bool_expr;
     pg_query__node__free_unpacked(conjunction->args[--conjunction->n_args], NULL);
     if (conjunction->n_args > 1)
         return true;
-    level->where_clause = conjunction->args[0];
+    *clause = conjunction->args[0];
     conjunction->n_args = 0;
-    pg_query__node__free_unpacked(where, NULL);
+    pg_query__node__free_unpacked(whole, NULL);
     return true;
 }
 
 static bool undo(PgQuery__SelectStmt *level, const struct check_edits *edits)
 {
-    for (size_t i = edits->nkeys; i > 0; i--)
-        if (!drop_last_target(level, edits->key_name, i))
-            return false;
-    return !edits->has_predicate || drop_predicate(level, edits->had_where);
+    if (!drop_hidden(level, edits))
+        return false;
+    if (!edits->has_predicate)
+        return true;
+    return drop_predicate(edits->has_having ? &level->having_clause : &level->where_clause, edits->had_clause);
 }
 
-static enum pgseek_reason compare(const PgQuery__ParseResult *parsed, const struct check_edits *edits,
-                                  const struct query_bytes *core)
+/* The wrap's own parts are ours, but for the columns that it adds. */
+static PgQuery__SelectStmt *undo_wrap(PgQuery__SelectStmt *wrap, const struct check_edits *edits)
 {
-    struct query_bytes found = {0};
-    PgQuery__SelectStmt *level = parsed->n_stmts == 1 ? select_of(parsed->stmts[0]->stmt) : NULL;
+    PgQuery__SelectStmt *level = check_unwrap(wrap);
+    bool adds_columns = edits->wrap == CHECK_WRAPPED_OUTPUT;
 
-    if (edits->is_wrapped)
-        level = unwrap(unwrap(level));
-    if (!level || !undo(level, edits))
-        return PGSEEK_REASON_REWRITE_CHECK;
-    if (!query_core(level, &found))
+    if (!level || !drop_hidden(adds_columns ? wrap : level, edits))
+        return NULL;
+    return level;
+}
+
+/* ---- comparing ---- */
+
+static enum pgseek_reason compare(struct query_bytes found, bool made, const struct query_bytes *wanted)
+{
+    if (!made)
         return PGSEEK_REASON_NOMEM;
-    bool equal = found.len == core->len && !memcmp(found.ptr, core->ptr, core->len);
+    bool equal = found.len == wanted->len && !memcmp(found.ptr, wanted->ptr, wanted->len);
     free(found.ptr);
     return equal ? PGSEEK_REASON_NONE : PGSEEK_REASON_REWRITE_CHECK;
 }
 
+static enum pgseek_reason check_core(PgQuery__SelectStmt *level, const struct query_bytes *core)
+{
+    struct query_bytes found = {0};
+    bool made = query_core(level, &found);
+
+    return compare(found, made, core);
+}
+
+static enum pgseek_reason check_select(PgQuery__SelectStmt *level, const struct check_edits *edits,
+                                       const struct query_bytes *core)
+{
+    if (edits->wrap != CHECK_NOT_WRAPPED)
+        level = undo_wrap(level, edits);
+    else if (!undo(level, edits))
+        level = NULL;
+    return level ? check_core(level, core) : PGSEEK_REASON_REWRITE_CHECK;
+}
+
+static enum pgseek_reason check_level(PgQuery__SelectStmt *level, const struct check_edits *edits,
+                                      const struct query_bytes *core)
+{
+    if (edits->is_turned)
+        level = check_unwrap(check_unwrap(level));
+    for (size_t i = edits->nbranches; i > 1; i--) {
+        if (!level || level->op != PG_QUERY__SET_OPERATION__SETOP_UNION || !level->all)
+            return PGSEEK_REASON_REWRITE_CHECK;
+        enum pgseek_reason reason = check_select(level->rarg, edits, core);
+        if (reason != PGSEEK_REASON_NONE)
+            return reason;
+        level = level->larg;
+    }
+    return level ? check_select(level, edits, core) : PGSEEK_REASON_REWRITE_CHECK;
+}
+
+/* The level inside a statement that goes on around it; what is left of the statement is the frame. */
+static enum pgseek_reason check_framed(PgQuery__Node *statement, const struct check_edits *edits,
+                                       const struct query_bytes *core, const struct query_bytes *frame)
+{
+    struct query_bytes found = {0};
+    PgQuery__SelectStmt *level = NULL;
+
+    if (edits->is_replaced) {
+        PgQuery__SelectStmt *select = level_by_ordinal(&statement->base, 0);
+        level = select ? check_undo_replacement(select) : NULL;
+    } else {
+        PgQuery__SelectStmt *select = level_by_ordinal(&statement->base, edits->level_ordinal);
+        level = select ? query_take_level(select) : NULL;
+    }
+    if (!level)
+        return PGSEEK_REASON_REWRITE_CHECK;
+    enum pgseek_reason reason = check_level(level, edits, core);
+    pg_query__select_stmt__free_unpacked(level, NULL);
+    if (reason != PGSEEK_REASON_NONE)
+        return reason;
+    bool made = query_frame(statement, &found);
+    return compare(found, made, frame);
+}
+
+static enum pgseek_reason check_tree(const PgQuery__ParseResult *parsed, const struct check_edits *edits,
+                                     const struct query_bytes *core, const struct query_bytes *frame)
+{
+    if (parsed->n_stmts != 1)
+        return PGSEEK_REASON_REWRITE_CHECK;
+    if (frame->len)
+        return check_framed(parsed->stmts[0]->stmt, edits, core, frame);
+    return check_level(select_of(parsed->stmts[0]->stmt), edits, core);
+}
+
 enum pgseek_reason check_rewrite(const char *sql, size_t len, const struct check_edits *edits,
-                                 const struct query_bytes *core)
+                                 const struct query_bytes *core, const struct query_bytes *frame)
 {
     static const enum pgseek_reason lex_reasons[] = {
         [LEX_OK] = PGSEEK_REASON_NONE,
@@ -106,7 +191,7 @@ enum pgseek_reason check_rewrite(const char *sql, size_t len, const struct check
     if (reason == PGSEEK_REASON_NONE)
         reason = tree_reasons[tree_parse(lex.sql, &parsed)];
     if (reason == PGSEEK_REASON_NONE)
-        reason = compare(parsed, edits, core);
+        reason = check_tree(parsed, edits, core, frame);
     tree_free(parsed);
     lex_fini(&lex);
     return reason;

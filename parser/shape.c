@@ -1,10 +1,9 @@
-/* shape.c - the texts that are sent: the client's own statement with keys, a predicate, and its order and limit anew.
+/* shape.c - the texts that are sent: which form a page takes, its parameters, and where its characters came from.
  *
- * It knows the plan's cuts and keys and must not know values. Forward pages are the statement itself; backward pages
- * run it in reversed order inside a wrap that turns the rows round again and puts the look-ahead row last. */
+ * draft.c writes the texts, check.c proves them; what is decided here is whether a boundary becomes several branches of
+ * a UNION ALL, each a seek of its own, or one bounded condition. */
 #include "check.h"
-#include "plan.h"
-#include "splice.h"
+#include "draft.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,23 +13,36 @@ enum { OID_INT8 = 20 };
 /* A shape with the map of its text; what callers hold is its first part. */
 struct mapped_shape {
     struct pgseek_shape shape;
-    struct splice_piece piece[SPLICE_MAX_PIECES];
+    struct splice_piece *pieces;
     size_t npieces;
 };
 
-/* A shape while it is made. */
-struct draft {
-    const struct pgseek_plan *plan;
-    const struct pgseek_shape_key *how;
-    struct predicate_key *keys; /* in the order in which the statement is to run */
-    struct splice splice;
-    bool has_boundary;
-    bool is_wrapped;
-    size_t fetch_param; /* n of $n; 0: none */
-    size_t limit_param;
-};
+/* ---- the order in which the level runs ---- */
 
-/* ---- the order in which the statement runs ---- */
+/* Whether the text is a name, perhaps qualified: what needs no brackets. */
+static bool is_name(const char *expr)
+{
+    bool in_quotes = false;
+
+    for (const char *at = expr; *at; at++) {
+        in_quotes ^= *at == '"';
+        if (!in_quotes && *at != '"' && *at != '.' && !skim_goes_on_name(*at))
+            return false;
+    }
+    return true;
+}
+
+/* How the predicate says what the hidden column holds. */
+static const char *predicate_expr(const struct pgseek_plan *plan, struct arena *arena, size_t i)
+{
+    const char *expr = plan->keys[i].is.expr;
+
+    if (plan->form == QUERY_WINDOW)
+        return arena_format(arena, "s." PLAN_KEY_NAME "%zu", i + 1);
+    if (plan->form == QUERY_SET)
+        return arena_format(arena, "s.%s", expr);
+    return is_name(expr) ? expr : arena_format(arena, "(%s)", expr);
+}
 
 static bool make_keys(struct draft *draft, struct arena *arena)
 {
@@ -41,7 +53,7 @@ static bool make_keys(struct draft *draft, struct arena *arena)
         return false;
     for (size_t i = 0; i < plan->nkeys; i++)
         draft->keys[i] = (struct predicate_key){
-            .expr = plan->keys[i].is.expr,
+            .expr = predicate_expr(plan, arena, i),
             .operators = plan->keys[i].operators,
             .relation = plan->keys[i].relation,
             .param = (unsigned)(plan->nparams + i + 1),
@@ -50,117 +62,84 @@ static bool make_keys(struct draft *draft, struct arena *arena)
             .nullable = plan->keys[i].is.nullable,
             .value_is_null = (draft->how->null_mask >> i & 1u) != 0,
         };
-    if (draft->is_wrapped)
+    if (draft->is_turned)
         predicate_reverse(draft->keys, plan->nkeys);
-    return true;
+    return !arena->failed;
 }
 
-/* ORDER BY over the hidden columns, each behind `prefix`. */
-static void put_order(struct draft *draft, const char *prefix)
+/* ---- which form ---- */
+
+/* Whether the bound form reads little beyond the page: what bounds it tells a row of some relation. */
+static bool is_bound_close(const struct draft *draft)
 {
-    struct text *text = &draft->splice.text;
+    size_t bound = predicate_bound_length(draft->keys, draft->plan->nkeys);
 
-    for (size_t i = 0; i < draft->plan->nkeys; i++) {
-        const struct predicate_key *key = &draft->keys[i];
-
-        text_format(text, "%s%s" PLAN_KEY_NAME "%zu%s", i ? ", " : "ORDER BY ", prefix, i + 1,
-                    key->descending ? " DESC" : "");
-        if (key->nullable && key->nulls_first != key->descending)
-            text_puts(text, key->nulls_first ? " NULLS FIRST" : " NULLS LAST");
-    }
+    for (size_t i = 0; i < bound; i++)
+        if (draft->plan->keys[i].closes)
+            return true;
+    return false;
 }
 
-/* ---- the statement itself ---- */
-
-static void put_hidden(struct draft *draft)
+/* A UNION may not lock, calls volatile functions once per branch, and needs the hidden columns to be sorted by. */
+static size_t count_branches(const struct draft *draft)
 {
-    for (size_t i = 0; i < draft->plan->nkeys; i++)
-        text_format(&draft->splice.text, "%s %s AS " PLAN_KEY_NAME "%zu", i || draft->plan->has_targets ? "," : "",
-                    draft->keys[i].expr, i + 1);
-    /* `SELECT (1)FROM t` is legal, `pgseek_k1FROM` is not what it was. */
-    if (!strchr(" \t\r\n\f", draft->plan->sql[draft->plan->cut.list_end]))
-        text_putc(&draft->splice.text, ' ');
+    const struct pgseek_plan *plan = draft->plan;
+    bool may_unite = draft->has_boundary && draft->has_hidden && !plan->is_locking && !plan->has_volatile &&
+                     (plan->form == QUERY_PLAIN || plan->form == QUERY_DISTINCT) && !draft->has_having;
+
+    if (!may_unite || is_bound_close(draft))
+        return 1;
+    size_t count = predicate_branch_count(draft->keys, plan->nkeys);
+    return count > 1 && count <= PREDICATE_MAX_BRANCHES ? count : 1;
 }
 
-static void put_predicate(struct draft *draft)
+static size_t count_appended(const struct pgseek_plan *plan)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < plan->nkeys; i++)
+        count += plan->keys[i].is_appended;
+    return count;
+}
+
+/* DECLARE fetches what the statement gives: nothing can be hidden, and nothing turned round. */
+static bool may_declare(const struct draft *draft)
 {
     const struct pgseek_plan *plan = draft->plan;
 
-    predicate_write(&draft->splice.text, draft->keys, plan->nkeys, plan->is_partitioned);
+    return !draft->is_turned && plan->form != QUERY_SET && plan->form != QUERY_WINDOW &&
+           (plan->form == QUERY_PLAIN || !count_appended(plan));
 }
 
-/* From behind the select list to ORDER BY, with the predicate in WHERE. */
-static void put_body(struct draft *draft)
+/* Whether each key that is not ours is an item of ORDER BY, in its order. */
+static bool are_keys_items(const struct pgseek_plan *plan)
 {
-    const struct cut *cut = &draft->plan->cut;
-    struct text *text = &draft->splice.text;
+    const struct cut_range rest = plan->order_rest;
+    size_t items = 0;
 
-    if (!draft->has_boundary) {
-        splice_copy(&draft->splice, cut->list_end, cut->body_end);
-    } else if (!cut->where) {
-        splice_copy(&draft->splice, cut->list_end, cut->body_end);
-        text_puts(text, " WHERE ");
-        put_predicate(draft);
-    } else {
-        splice_copy(&draft->splice, cut->list_end, cut->where);
-        text_puts(text, " (");
-        splice_copy(&draft->splice, cut->where, cut->body_end);
-        text_puts(text, ") AND (");
-        put_predicate(draft);
-        text_putc(text, ')');
-    }
+    while (items < plan->cut.nsorts &&
+           (rest.start == rest.end || plan->cut.sort_items[items].end <= rest.start))
+        items++;
+    return items == plan->nkeys - count_appended(plan);
 }
 
-static int64_t rows_to_fetch(const struct draft *draft)
+static enum pgseek_reason check_form(const struct draft *draft)
 {
-    int64_t limit = draft->plan->limit;
-
-    return draft->how->look_ahead && limit >= 0 && limit < INT64_MAX ? limit + 1 : limit;
+    if (draft->plan->verb == PGSEEK_VERB_DECLARE && !may_declare(draft))
+        return PGSEEK_REASON_DECLARE;
+    if (draft->plan->form == QUERY_DISTINCT_ON && !are_keys_items(draft->plan))
+        return PGSEEK_REASON_DISTINCT_ON;
+    return PGSEEK_REASON_NONE;
 }
 
-static void put_limit(struct draft *draft)
-{
-    struct text *text = &draft->splice.text;
-
-    if (draft->plan->limit_kind == PGSEEK_NUMBER_LITERAL)
-        text_format(text, " LIMIT %lld", (long long)rows_to_fetch(draft));
-    if (draft->plan->limit_kind == PGSEEK_NUMBER_PARAMS)
-        text_format(text, " LIMIT $%zu", draft->fetch_param);
-}
-
-/* A clause of the client's tail, kept. */
-static void put_range(struct draft *draft, struct cut_range range)
-{
-    if (range.start == range.end)
-        return;
-    text_putc(&draft->splice.text, ' ');
-    splice_copy(&draft->splice, range.start, range.end);
-}
-
-static void put_statement(struct draft *draft)
-{
-    const struct cut *cut = &draft->plan->cut;
-
-    splice_copy(&draft->splice, cut->start, cut->list_end);
-    put_hidden(draft);
-    put_body(draft);
-    text_putc(&draft->splice.text, ' ');
-    put_order(draft, "");
-    put_limit(draft);
-    if (draft->how->seek == PGSEEK_SEEK_FIRST && draft->how->keep_offset)
-        put_range(draft, cut->offset);
-    for (size_t i = 0; i < cut->nlocks; i++)
-        put_range(draft, cut->lock[i]);
-}
-
-/* ---- the wrap of a backward page ---- */
+/* ---- the text ---- */
 
 static void put_wrap_start(struct draft *draft)
 {
     struct text *text = &draft->splice.text;
 
     text_puts(text, "SELECT c.* FROM (SELECT p.*, pg_catalog.row_number() OVER (");
-    put_order(draft, "p.");
+    draft_put_order(draft, "p.");
     text_puts(text, ") AS " PLAN_ROW_NAME " FROM (");
 }
 
@@ -168,44 +147,51 @@ static void put_wrap_start(struct draft *draft)
 static void put_wrap_end(struct draft *draft)
 {
     struct text *text = &draft->splice.text;
-    bool has_limit = draft->limit_param || draft->plan->limit_kind == PGSEEK_NUMBER_LITERAL;
 
     text_puts(text, ") p) c ORDER BY ");
-    if (draft->how->look_ahead && has_limit) {
+    if (draft_has_look_ahead(draft)) {
         text_puts(text, "c." PLAN_ROW_NAME " OPERATOR(pg_catalog.>) ");
-        if (draft->limit_param)
-            text_format(text, "$%zu, ", draft->limit_param);
-        else
-            text_format(text, "(%lld), ", (long long)draft->plan->limit);
+        draft_put_page_limit(draft);
+        text_puts(text, ", ");
     }
     text_puts(text, "c." PLAN_ROW_NAME " DESC");
+}
+
+static bool is_replaced(const struct pgseek_plan *plan)
+{
+    return plan->is_inner && plan->verb != PGSEEK_VERB_DECLARE;
 }
 
 static void put_text(struct draft *draft)
 {
     const struct cut *cut = &draft->plan->cut;
 
+    if (is_replaced(draft->plan)) {
+        draft_put_inner(draft);
+        return;
+    }
     splice_copy(&draft->splice, 0, cut->start);
-    if (draft->is_wrapped)
+    if (draft->is_turned)
         put_wrap_start(draft);
-    put_statement(draft);
-    if (draft->is_wrapped)
+    draft_put_level(draft);
+    if (draft->is_turned)
         put_wrap_end(draft);
     splice_copy(&draft->splice, cut->end, draft->plan->len);
 }
 
 /* ---- parameters ---- */
 
-static void count_params(struct draft *draft, size_t *nslots)
+static size_t count_params(struct draft *draft)
 {
     const struct pgseek_plan *plan = draft->plan;
+    size_t count = plan->nparams + (draft->has_boundary ? plan->nkeys : 0);
 
-    *nslots = plan->nparams + (draft->has_boundary ? plan->nkeys : 0);
     if (plan->limit_kind != PGSEEK_NUMBER_PARAMS)
-        return;
-    draft->fetch_param = ++*nslots;
-    if (draft->is_wrapped && draft->how->look_ahead)
-        draft->limit_param = ++*nslots;
+        return count;
+    draft->fetch_param = ++count;
+    if ((draft->is_turned || is_replaced(plan)) && draft_has_look_ahead(draft))
+        draft->limit_param = ++count;
+    return count;
 }
 
 static void fill_slots(const struct draft *draft, struct pgseek_slot *slots)
@@ -218,8 +204,9 @@ static void fill_slots(const struct draft *draft, struct pgseek_slot *slots)
     for (size_t i = 0; draft->has_boundary && i < plan->nkeys; i++)
         slots[plan->nparams + i] =
             (struct pgseek_slot){.kind = PGSEEK_SLOT_KEY, .type_oid = plan->keys[i].is.type_oid, .index = (uint32_t)i};
-    if (draft->fetch_param)
-        slots[draft->fetch_param - 1] = (struct pgseek_slot){.kind = PGSEEK_SLOT_FETCH, .type_oid = OID_INT8};
+    if (draft->fetch_param) /* without hidden columns there is no look-ahead row, whoever asks for it */
+        slots[draft->fetch_param - 1] = (struct pgseek_slot){
+            .kind = draft->has_hidden ? PGSEEK_SLOT_FETCH : PGSEEK_SLOT_LIMIT, .type_oid = OID_INT8};
     if (draft->limit_param)
         slots[draft->limit_param - 1] = (struct pgseek_slot){.kind = PGSEEK_SLOT_LIMIT, .type_oid = OID_INT8};
 }
@@ -228,33 +215,83 @@ static void fill_slots(const struct draft *draft, struct pgseek_slot *slots)
 
 static enum pgseek_reason check(const struct draft *draft, const struct pgseek_shape *shape)
 {
+    const struct pgseek_plan *plan = draft->plan;
     const struct check_edits edits = {
-        .nkeys = draft->plan->nkeys,
+        .nkeys = draft->has_hidden ? plan->nkeys : 0,
         .key_name = PLAN_KEY_NAME,
         .has_predicate = draft->has_boundary,
-        .had_where = draft->plan->cut.where != 0,
-        .is_wrapped = draft->is_wrapped,
+        .has_having = draft->has_having,
+        .had_clause = (draft->has_having ? plan->cut.having : plan->cut.where) != 0,
+        .wrap = plan->form == QUERY_SET      ? CHECK_WRAPPED_OUTPUT
+                : plan->form == QUERY_WINDOW ? CHECK_WRAPPED
+                                             : CHECK_NOT_WRAPPED,
+        .nbranches = draft->nbranches,
+        .is_turned = draft->is_turned && !is_replaced(plan),
+        .is_replaced = is_replaced(plan),
+        .level_ordinal = plan->level_ordinal,
     };
-    return check_rewrite(shape->sql, shape->len, &edits, &draft->plan->core);
+    return check_rewrite(shape->sql, shape->len, &edits, &plan->core, &plan->frame);
 }
 
-static enum pgseek_reason build(struct mapped_shape *mapped, struct draft *draft)
+static void describe(const struct draft *draft, struct pgseek_shape *shape)
+{
+    const struct pgseek_plan *plan = draft->plan;
+
+    shape->nkeys = plan->nkeys;
+    shape->own_describe = draft->nbranches > 1 || plan->form == QUERY_SET;
+    if (plan->verb != PGSEEK_VERB_SELECT) {
+        shape->rows = PGSEEK_ROWS_PLAIN;
+        shape->own_describe = false;
+    } else if (plan->is_inner) {
+        shape->rows = PGSEEK_ROWS_INNER;
+        shape->nhidden = 2 + 2 * plan->nkeys;
+    } else {
+        shape->rows = PGSEEK_ROWS_PAGE;
+        shape->nhidden = plan->nkeys + draft->is_turned;
+    }
+}
+
+/* Writes and proves the text with so many branches. */
+static enum pgseek_reason build(struct mapped_shape *mapped, struct draft *draft, size_t nbranches)
 {
     struct pgseek_shape *shape = &mapped->shape;
 
-    count_params(draft, &shape->nslots);
+    draft->nbranches = nbranches;
+    draft->splice = (struct splice){.source = draft->plan->sql};
+    draft->fetch_param = draft->limit_param = 0;
+    shape->nslots = count_params(draft);
+    describe(draft, shape);
     put_text(draft);
-    shape->nkeys = draft->plan->nkeys;
-    shape->nhidden = shape->nkeys + draft->is_wrapped;
     shape->len = draft->splice.text.len;
     shape->sql = text_take(&draft->splice.text);
     shape->slots = calloc(shape->nslots + 1, sizeof *shape->slots);
+    mapped->pieces = draft->splice.pieces;
+    mapped->npieces = draft->splice.npieces;
     if (!shape->sql || !shape->slots)
         return PGSEEK_REASON_NOMEM;
     fill_slots(draft, shape->slots);
-    mapped->npieces = draft->splice.npieces;
-    memcpy(mapped->piece, draft->splice.piece, sizeof mapped->piece);
     return check(draft, shape);
+}
+
+static void fini(struct mapped_shape *mapped)
+{
+    free(mapped->shape.sql);
+    free(mapped->shape.slots);
+    free(mapped->pieces);
+    *mapped = (struct mapped_shape){0};
+}
+
+static enum pgseek_reason make(struct mapped_shape *mapped, struct draft *draft)
+{
+    size_t nbranches = count_branches(draft);
+    enum pgseek_reason reason = check_form(draft);
+
+    if (reason == PGSEEK_REASON_NONE)
+        reason = build(mapped, draft, nbranches);
+    if (reason != PGSEEK_REASON_TOO_LARGE || nbranches == 1)
+        return reason;
+    fini(mapped); /* eight times a long list is too much, once is not */
+    return build(mapped, draft, 1);
 }
 
 struct pgseek_shape *pgseek_shape_new(const struct pgseek_plan *plan, const struct pgseek_shape_key *key,
@@ -265,15 +302,16 @@ struct pgseek_shape *pgseek_shape_new(const struct pgseek_plan *plan, const stru
     struct draft draft = {
         .plan = plan,
         .how = key,
-        .splice.source = plan->sql,
         .has_boundary = key->seek == PGSEEK_SEEK_AFTER || key->seek == PGSEEK_SEEK_BEFORE,
-        .is_wrapped = key->seek == PGSEEK_SEEK_BEFORE || key->seek == PGSEEK_SEEK_LAST,
+        .is_turned = key->seek == PGSEEK_SEEK_BEFORE || key->seek == PGSEEK_SEEK_LAST,
+        .has_hidden = plan->verb != PGSEEK_VERB_DECLARE,
+        .has_having = plan->form == QUERY_GROUPED ||
+                      (plan->form != QUERY_WINDOW && (plan->cut.ngroups > 0 || plan->cut.having)),
     };
 
     *reason = PGSEEK_REASON_NOMEM;
     if (mapped && make_keys(&draft, &scratch))
-        *reason = build(mapped, &draft);
-    text_fini(&draft.splice.text);
+        *reason = make(mapped, &draft);
     arena_fini(&scratch);
     if (*reason == PGSEEK_REASON_NONE)
         return &mapped->shape;
@@ -283,54 +321,23 @@ struct pgseek_shape *pgseek_shape_new(const struct pgseek_plan *plan, const stru
 
 void pgseek_shape_free(struct pgseek_shape *shape)
 {
-    if (!shape)
+    struct mapped_shape *mapped = (struct mapped_shape *)shape; /* its first member */
+
+    if (!mapped)
         return;
-    free(shape->sql);
-    free(shape->slots);
-    free(shape); /* the first member of its mapped_shape */
-}
-
-/* ---- positions ---- */
-
-/* Whether the text is well-formed enough as UTF-8 to count its characters; else every byte is one. */
-static bool is_utf8(const char *text, size_t len)
-{
-    size_t owed = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)text[i];
-        bool continues = (c & 0xC0) == 0x80;
-
-        if (continues != (owed > 0))
-            return false;
-        owed = continues ? owed - 1 : c >= 0xF0 ? 3 : c >= 0xE0 ? 2 : c >= 0xC0 ? 1 : 0;
-    }
-    return owed == 0;
-}
-
-static bool starts_character(const char *text, size_t i, bool utf8)
-{
-    return !utf8 || ((unsigned char)text[i] & 0xC0) != 0x80;
+    fini(mapped);
+    free(mapped);
 }
 
 int pgseek_shape_position(const struct pgseek_plan *plan, const struct pgseek_shape *shape, int position)
 {
     const struct mapped_shape *mapped = (const struct mapped_shape *)shape;
-    bool utf8 = is_utf8(plan->sql, plan->len);
-    size_t offset = 0;
-    size_t source;
-    int count = 0;
+    const struct splice_map map = {.source = plan->sql,
+                                   .source_len = plan->len,
+                                   .text = shape->sql,
+                                   .len = shape->len,
+                                   .pieces = mapped->pieces,
+                                   .npieces = mapped->npieces};
 
-    while (offset < shape->len) {
-        count += starts_character(shape->sql, offset, utf8);
-        if (count == position)
-            break;
-        offset++;
-    }
-    if (position < 1 || !splice_source(mapped->piece, mapped->npieces, offset, &source))
-        return 0;
-    count = 0;
-    for (size_t i = 0; i <= source; i++)
-        count += starts_character(plan->sql, i, utf8);
-    return count;
+    return splice_position(&map, position);
 }

@@ -50,3 +50,45 @@ bool splice_source(const struct splice_piece *pieces, size_t npieces, size_t off
     }
     return false;
 }
+
+/* Whether the text is well-formed enough as UTF-8 to count its characters; else every byte is one. */
+static bool is_utf8(const char *text, size_t len)
+{
+    size_t owed = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+        bool continues = (c & 0xC0) == 0x80;
+
+        if (continues != (owed > 0))
+            return false;
+        owed = continues ? owed - 1 : c >= 0xF0 ? 3 : c >= 0xE0 ? 2 : c >= 0xC0 ? 1 : 0;
+    }
+    return owed == 0;
+}
+
+static bool starts_character(const char *text, size_t i, bool utf8)
+{
+    return !utf8 || ((unsigned char)text[i] & 0xC0) != 0x80;
+}
+
+int splice_position(const struct splice_map *map, int position)
+{
+    bool utf8 = is_utf8(map->source, map->source_len);
+    size_t offset = 0;
+    size_t source;
+    int count = 0;
+
+    while (offset < map->len) {
+        count += starts_character(map->text, offset, utf8);
+        if (count == position)
+            break;
+        offset++;
+    }
+    if (position < 1 || !splice_source(map->pieces, map->npieces, offset, &source))
+        return 0;
+    count = 0;
+    for (size_t i = 0; i <= source; i++)
+        count += starts_character(map->source, i, utf8);
+    return count;
+}

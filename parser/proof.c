@@ -1,266 +1,203 @@
 /* proof.c - which columns of a joined row follow from others, so that an order can be shown to be total.
  *
- * See proof.h. For inner joins, closing over equalities and unique keys gives what candidate keys per join node would
- * give. Equality counts only where the server compares values of one type under one deterministic collation. */
+ * See proof.h. It compares any two rows of the result that agree on what was assumed, and asks what else they must agree
+ * on. Closing over equalities and unique keys gives what candidate keys per join node would give. */
 #include "proof.h"
 
 #include <string.h>
 
-enum {
-    OID_BOOL = 16,
-    OID_INT8 = 20,
-    OID_INT2 = 21,
-    OID_INT4 = 23,
-    OID_TEXT = 25,
-    OID_DATE = 1082,
-    OID_TIMESTAMP = 1114,
-    OID_TIMESTAMPTZ = 1184,
-    OID_VARCHAR = 1043,
-    OID_NUMERIC = 1700,
-    OID_UUID = 2950,
-    OID_FIRST_USER = 16384
-};
+/* In place of a key: an outer join made the relation known. */
+static const struct scope_key by_join;
 
-static size_t column_id(const struct proof *proof, struct scope_column column)
+bool proof_is_relation_known(const struct proof *proof, size_t relation)
 {
-    return proof->base[column.relation] + column.column;
+    return proof->used[relation] != NULL;
 }
 
 bool proof_is_known(const struct proof *proof, struct scope_column column)
 {
-    return proof->known[column_id(proof, column)];
+    return proof_is_relation_known(proof, column.relation) || proof->known[proof_column_id(proof, column)];
 }
 
 bool proof_is_non_null(const struct proof *proof, struct scope_column column)
 {
-    return proof->non_null[column_id(proof, column)];
+    return proof->non_null[proof_column_id(proof, column)];
 }
 
-bool proof_column(const struct scope *scope, size_t relation, int attnum, struct scope_column *out)
+bool proof_is_total(const struct proof *proof)
 {
-    const struct scope_relation *in = &scope->relations[relation];
+    for (size_t r = 0; r < proof->scope->nrelations; r++)
+        if (!proof_is_relation_known(proof, r))
+            return false;
+    return true;
+}
 
-    for (size_t i = 0; i < in->ncolumns; i++) {
-        if (in->columns[i].attnum != attnum)
-            continue;
-        *out = (struct scope_column){relation, i};
+/* ---- questions within a case ---- */
+
+static bool relation_is_known(const struct proof *proof, const struct proof_case *in, size_t relation)
+{
+    if (relation >= in->first && relation < in->end)
+        return in->used[relation - in->first] != NULL;
+    if (relation >= in->kept_first && relation < in->kept_end)
         return true;
+    return in->join && relation_is_known(proof, &proof->cases[in->around], relation);
+}
+
+static bool column_is_known(const struct proof *proof, const struct proof_case *in, struct scope_column column)
+{
+    if (relation_is_known(proof, in, column.relation))
+        return true;
+    if (column.relation >= in->first && column.relation < in->end)
+        return in->known[proof_column_id(proof, column) - in->first_column];
+    return in->join && column_is_known(proof, &proof->cases[in->around], column);
+}
+
+static bool are_known(const struct proof *proof, const struct proof_case *in, size_t first, size_t end)
+{
+    for (size_t r = first; r < end; r++)
+        if (!relation_is_known(proof, in, r))
+            return false;
+    return true;
+}
+
+/* Whether two rows may still differ in a join having found a partner for the relation. They may not once the other side
+ * is known: it either finds partners or does not. */
+static bool may_be_extended(const struct proof *proof, const struct proof_case *in, size_t relation)
+{
+    for (size_t i = 0; i < proof->scope->njoins; i++) {
+        const struct scope_join *join = &proof->scope->joins[i];
+        bool is_left = relation < join->middle;
+
+        if (join->first < in->first || join->end > in->end || !proof_join_extends(join, relation, relation + 1))
+            continue;
+        if (!are_known(proof, in, is_left ? join->middle : join->first, is_left ? join->end : join->middle))
+            return true;
     }
     return false;
 }
 
-/* ---- which comparisons are equality of values ---- */
-
-static bool is_int(uint32_t oid)
+/* Whether a known column tells the relation's rows from the NULLs of an outer join. */
+static bool shows_extension(const struct proof *proof, const struct proof_case *in, size_t relation)
 {
-    return oid == OID_INT2 || oid == OID_INT4 || oid == OID_INT8;
-}
+    for (size_t i = 0; i < proof->scope->relations[relation].nattributes; i++) {
+        struct scope_column column = {relation, i};
 
-static bool is_text(uint32_t oid)
-{
-    return oid == OID_TEXT || oid == OID_VARCHAR;
-}
-
-/* Types whose values the server compares as they are, without a cast that could make two of them one. */
-static bool comparable(uint32_t a, uint32_t b)
-{
-    if (a >= OID_FIRST_USER || b >= OID_FIRST_USER || !a || !b)
-        return false;
-    return a == b || (is_int(a) && is_int(b)) || (is_text(a) && is_text(b));
-}
-
-static bool columns_comparable(const struct facts_column *a, const struct facts_column *b)
-{
-    return comparable(a->base_oid, b->base_oid) && a->deterministic && b->deterministic &&
-           a->collation_oid == b->collation_oid;
-}
-
-static bool is_equality(const struct proof *proof, const PgQuery__Node *node)
-{
-    if (node->node_case != PG_QUERY__NODE__NODE_A_EXPR || node->a_expr->kind != PG_QUERY__A__EXPR__KIND__AEXPR_OP)
-        return false;
-    const char *name = tree_builtin_name(node->a_expr->name, node->a_expr->n_name);
-    if (!name || strcmp(name, "=") != 0)
-        return false;
-    return tree_is_qualified(node->a_expr->n_name) || !proof->scope->facts->has_foreign_operators;
-}
-
-static uint32_t cast_oid(const PgQuery__TypeName *type)
-{
-    static const struct {
-        const char *name;
-        uint32_t oid;
-    } types[] = {{"bool", OID_BOOL},           {"int2", OID_INT2},
-                 {"int4", OID_INT4},           {"int8", OID_INT8},
-                 {"text", OID_TEXT},           {"varchar", OID_VARCHAR},
-                 {"uuid", OID_UUID},           {"date", OID_DATE},
-                 {"timestamp", OID_TIMESTAMP}, {"timestamptz", OID_TIMESTAMPTZ},
-                 {"numeric", OID_NUMERIC}};
-    const char *name = tree_builtin_name(type->names, type->n_names);
-
-    for (size_t i = 0; name && !type->n_array_bounds && i < sizeof types / sizeof *types; i++)
-        if (!strcmp(types[i].name, name))
-            return types[i].oid;
-    return 0;
-}
-
-static bool literal_pins(const PgQuery__AConst *literal, uint32_t oid)
-{
-    switch (literal->val_case) {
-    case PG_QUERY__A__CONST__VAL_SVAL: /* takes the column's type */ return oid < OID_FIRST_USER && !literal->isnull;
-    case PG_QUERY__A__CONST__VAL_IVAL: return is_int(oid) || oid == OID_NUMERIC;
-    case PG_QUERY__A__CONST__VAL_FVAL: return oid == OID_NUMERIC;
-    case PG_QUERY__A__CONST__VAL_BOOLVAL: return oid == OID_BOOL;
-    default: return false;
+        if (proof->own_non_null[proof_column_id(proof, column)] && column_is_known(proof, in, column))
+            return true;
     }
+    return false;
 }
 
-/* Whether `column = node` leaves one value of the column. */
-static bool pins(const PgQuery__Node *node, const struct facts_column *column,
-                 const struct pgseek_description *description)
+/* Whether the key holds for all rows: the usual unique index says nothing about rows with a NULL in it. */
+static bool key_holds(const struct proof *proof, size_t relation, const struct scope_key *key)
 {
-    uint32_t oid = column->base_oid;
-
-    if (!node || !column->deterministic || !oid)
-        return false;
-    if (node->node_case == PG_QUERY__NODE__NODE_A_CONST)
-        return literal_pins(node->a_const, oid);
-    if (node->node_case == PG_QUERY__NODE__NODE_PARAM_REF) {
-        size_t number = (size_t)node->param_ref->number;
-        if (!description)
-            return oid < OID_FIRST_USER;
-        return number >= 1 && number <= description->nparams && comparable(description->param_oids[number - 1], oid);
-    }
-    if (node->node_case != PG_QUERY__NODE__NODE_TYPE_CAST)
-        return false;
-    const PgQuery__Node *arg = node->type_cast->arg;
-    bool constant =
-        arg && (arg->node_case == PG_QUERY__NODE__NODE_A_CONST || arg->node_case == PG_QUERY__NODE__NODE_PARAM_REF);
-    return constant && comparable(cast_oid(node->type_cast->type_name), oid);
-}
-
-/* ---- what the statement says about every row ---- */
-
-static bool find_column(const struct proof *proof, const PgQuery__Node *node, struct scope_column *out)
-{
-    const PgQuery__ColumnRef *column = tree_column(node);
-
-    return column && scope_find(proof->scope, column, out) == SCOPE_FOUND;
-}
-
-static void set_non_null(struct proof *proof, struct scope_column column)
-{
-    proof->non_null[column_id(proof, column)] = true;
-    proof->by_statement[column_id(proof, column)] = true;
-}
-
-static void add_equality(struct proof *proof, struct scope_column a, struct scope_column b)
-{
-    if (!columns_comparable(scope_facts(proof->scope, a), scope_facts(proof->scope, b)))
-        return;
-    set_non_null(proof, a);
-    set_non_null(proof, b);
-    proof->equalities[proof->nequalities++] = (struct scope_equality){a, b};
-}
-
-static void read_equality(struct proof *proof, const PgQuery__AExpr *expr, const struct pgseek_description *description)
-{
-    struct scope_column left;
-    struct scope_column right;
-    bool has_left = find_column(proof, expr->lexpr, &left);
-    bool has_right = find_column(proof, expr->rexpr, &right);
-
-    if (has_left && has_right) {
-        add_equality(proof, left, right);
-        return;
-    }
-    if (!has_left && !has_right)
-        return;
-    struct scope_column column = has_left ? left : right;
-    if (!pins(has_left ? expr->rexpr : expr->lexpr, scope_facts(proof->scope, column), description))
-        return;
-    set_non_null(proof, column);
-    proof->known[column_id(proof, column)] = true;
-}
-
-static void read_conjunct(struct proof *proof, const PgQuery__Node *node, const struct pgseek_description *description)
-{
-    struct scope_column column;
-
-    if (is_equality(proof, node))
-        read_equality(proof, node->a_expr, description);
-    if (node->node_case == PG_QUERY__NODE__NODE_NULL_TEST &&
-        node->null_test->nulltesttype == PG_QUERY__NULL_TEST_TYPE__IS_NOT_NULL &&
-        find_column(proof, node->null_test->arg, &column) && scope_facts(proof->scope, column)->type_kind != 'c')
-        set_non_null(proof, column);
-}
-
-/* ---- closing ---- */
-
-static bool index_is_usable(const struct proof *proof, size_t relation, const struct facts_unique *unique)
-{
-    if (!unique->is_sort_unique || unique->relation_ord != proof->scope->relations[relation].facts->ord)
-        return false;
-    for (size_t i = 0; i < unique->nattnums; i++) {
-        struct scope_column column;
-
-        if (!proof_column(proof->scope, relation, unique->attnums[i], &column))
+    for (size_t i = 0; i < key->ncolumns && key->nulls_distinct; i++)
+        if (!proof->own_non_null[proof_column_id(proof, (struct scope_column){relation, key->columns[i]})])
             return false;
-        if (!proof_is_non_null(proof, column) && !unique->nulls_not_distinct)
-            return false;
-    }
     return true;
 }
 
-static size_t missing_columns(const struct proof *proof, size_t relation, const struct facts_unique *unique)
+static bool key_is_known(const struct proof *proof, const struct proof_case *in, size_t relation,
+                         const struct scope_key *key)
 {
-    size_t missing = 0;
-
-    for (size_t i = 0; i < unique->nattnums; i++) {
-        struct scope_column column;
-
-        if (proof_column(proof->scope, relation, unique->attnums[i], &column))
-            missing += !proof_is_known(proof, column);
-    }
-    return missing;
+    for (size_t i = 0; i < key->ncolumns; i++)
+        if (!column_is_known(proof, in, (struct scope_column){relation, key->columns[i]}))
+            return false;
+    return key_holds(proof, relation, key);
 }
 
-static void set_relation_known(struct proof *proof, size_t relation, const struct facts_unique *unique)
+/* ---- conclusions: each says whether it found something new ---- */
+
+static bool set_known(const struct proof *proof, struct proof_case *in, struct scope_column column)
 {
-    proof->used[relation] = unique;
-    for (size_t i = 0; i < proof->scope->relations[relation].ncolumns; i++)
-        proof->known[proof->base[relation] + i] = true;
+    if (column.relation < in->first || column.relation >= in->end || column_is_known(proof, in, column))
+        return false;
+    in->known[proof_column_id(proof, column) - in->first_column] = true;
+    return true;
 }
 
-static bool close_equalities(struct proof *proof)
+static bool set_relation_known(struct proof_case *in, size_t relation, const struct scope_key *key)
 {
+    in->used[relation - in->first] = key;
+    return true;
+}
+
+/* What holds around the case holds in it. */
+static bool inherit(const struct proof *proof, struct proof_case *in)
+{
+    const struct proof_case *around = &proof->cases[in->around];
     bool changed = false;
 
-    for (size_t i = 0; i < proof->nequalities; i++) {
-        bool *a = &proof->known[column_id(proof, proof->equalities[i].a)];
-        bool *b = &proof->known[column_id(proof, proof->equalities[i].b)];
+    for (size_t r = in->first; r < in->end; r++)
+        if (!relation_is_known(proof, in, r) && relation_is_known(proof, around, r))
+            changed |= set_relation_known(in, r, &by_join);
+    for (size_t i = 0; i < in->ncolumns; i++) {
+        bool known = around->known[in->first_column + i - around->first_column];
 
-        changed |= *a != *b;
-        *a = *b = *a || *b;
+        changed |= known && !in->known[i];
+        in->known[i] |= known;
     }
     return changed;
 }
 
-static bool close_relations(struct proof *proof)
+static bool close_equalities(const struct proof *proof, struct proof_case *in, struct scope_column (*equalities)[2],
+                             size_t count)
 {
-    const struct pgseek_facts *facts = proof->scope->facts;
     bool changed = false;
 
-    for (size_t r = 0; r < proof->scope->nrelations; r++) {
-        for (size_t i = 0; i < facts->nuniques && !proof->used[r]; i++) {
-            const struct facts_unique *unique = &facts->uniques[i];
+    for (size_t i = 0; i < count; i++) {
+        struct scope_column a = equalities[i][0];
+        struct scope_column b = equalities[i][1];
 
-            if (!index_is_usable(proof, r, unique) || missing_columns(proof, r, unique) > 0)
-                continue;
-            set_relation_known(proof, r, unique);
-            changed = true;
-        }
+        if (column_is_known(proof, in, a))
+            changed |= set_known(proof, in, b);
+        else if (column_is_known(proof, in, b))
+            changed |= set_known(proof, in, a);
     }
+    return changed;
+}
+
+static bool close_relation(const struct proof *proof, struct proof_case *in, size_t r)
+{
+    const struct scope_relation *relation = &proof->scope->relations[r];
+
+    if (relation_is_known(proof, in, r) || (relation->is_lateral && !are_known(proof, in, 0, r)))
+        return false;
+    for (size_t i = 0; i < relation->nkeys; i++) {
+        if (!key_is_known(proof, in, r, &relation->keys[i]))
+            continue;
+        if (!may_be_extended(proof, in, r) || shows_extension(proof, in, r))
+            return set_relation_known(in, r, &relation->keys[i]);
+    }
+    return false;
+}
+
+/* An outer join directly within the case: with its kept side known, either no row of the other side fits, or the join's
+ * own case says which. */
+static bool close_join(const struct proof *proof, struct proof_case *in, const struct proof_case *of_join)
+{
+    bool changed = false;
+
+    if (!are_known(proof, in, of_join->kept_first, of_join->kept_end) ||
+        !are_known(proof, of_join, of_join->first, of_join->end))
+        return false;
+    for (size_t r = of_join->first; r < of_join->end; r++)
+        if (!relation_is_known(proof, in, r))
+            changed |= set_relation_known(in, r, &by_join);
+    return changed;
+}
+
+static bool close_case(const struct proof *proof, struct proof_case *in)
+{
+    bool changed = in->join ? inherit(proof, in) : false;
+
+    changed |= close_equalities(proof, in, proof->equalities, proof->nequalities);
+    changed |= close_equalities(proof, in, in->equalities, in->nequalities);
+    for (size_t r = in->first; r < in->end; r++)
+        changed |= close_relation(proof, in, r);
+    for (size_t i = 1; i < proof->ncases; i++)
+        if (&proof->cases[proof->cases[i].around] == in)
+            changed |= close_join(proof, in, &proof->cases[i]);
     return changed;
 }
 
@@ -269,142 +206,321 @@ static void conclude(struct proof *proof)
     bool changed = true;
 
     while (changed) {
-        changed = close_equalities(proof);
-        changed |= close_relations(proof);
+        changed = false;
+        for (size_t i = 0; i < proof->ncases; i++)
+            changed |= close_case(proof, &proof->cases[i]);
     }
 }
 
 void proof_assume(struct proof *proof, struct scope_column column)
 {
-    proof->known[column_id(proof, column)] = true;
+    proof->known[proof_column_id(proof, column)] = true;
     conclude(proof);
 }
 
-bool proof_is_total(const struct proof *proof)
+/* ---- making ---- */
+
+static void keep_marks(const struct proof *proof, bool *known, const struct scope_key **used)
 {
-    for (size_t r = 0; r < proof->scope->nrelations; r++)
-        if (!proof->used[r])
-            return false;
+    memcpy(known, proof->known, proof->nknown * sizeof *known);
+    for (size_t i = 0; i < proof->nused; i++)
+        used[i] = proof->used[i];
+}
+
+static void restore_marks(struct proof *proof, const bool *known, const struct scope_key *const *used)
+{
+    memcpy(proof->known, known, proof->nknown * sizeof *known);
+    for (size_t i = 0; i < proof->nused; i++)
+        proof->used[i] = used[i];
+}
+
+void proof_reset(struct proof *proof)
+{
+    restore_marks(proof, proof->known_at_first, proof->used_at_first);
+}
+
+/* The case of an outer join. A FULL JOIN has none: nothing follows from its condition. */
+static struct proof_case join_case(const struct scope_join *join)
+{
+    struct proof_case in = {.join = join, .first = join->middle, .end = join->end};
+
+    in.kept_first = join->first;
+    in.kept_end = join->middle;
+    if (join->is_right) {
+        in.first = join->first;
+        in.end = join->middle;
+        in.kept_first = join->middle;
+        in.kept_end = join->end;
+    }
+    return in;
+}
+
+/* The smallest case that the whole join stands in. */
+static size_t case_around(const struct proof *proof, const struct scope_join *join)
+{
+    size_t found = 0;
+
+    for (size_t i = 1; i < proof->ncases; i++) {
+        const struct proof_case *in = &proof->cases[i];
+
+        if (in->join != join && join->first >= in->first && join->end <= in->end &&
+            in->end - in->first < proof->cases[found].end - proof->cases[found].first)
+            found = i;
+    }
+    return found;
+}
+
+static bool make_cases(struct proof *proof)
+{
+    const struct scope *scope = proof->scope;
+
+    proof->cases = arena_array(scope->arena, scope->njoins + 1, sizeof *proof->cases);
+    if (!proof->cases)
+        return false;
+    proof->cases[proof->ncases++] = (struct proof_case){.end = scope->nrelations};
+    for (size_t i = 0; i < scope->njoins; i++)
+        if (!scope->joins[i].is_full)
+            proof->cases[proof->ncases++] = join_case(&scope->joins[i]);
+    for (size_t i = 0; i < proof->ncases; i++) {
+        struct proof_case *in = &proof->cases[i];
+        size_t room = in->join ? in->join->nconjuncts + in->join->nmerged : 0;
+
+        in->around = in->join ? case_around(proof, in->join) : 0;
+        in->first_column = in->first < scope->nrelations ? proof->base[in->first] : 0;
+        in->ncolumns = (in->end < scope->nrelations ? proof->base[in->end] : proof->ncolumns) - in->first_column;
+        in->equalities = arena_array(scope->arena, room + 1, sizeof *in->equalities);
+        proof->nknown += in->ncolumns;
+        proof->nused += in->end - in->first;
+    }
+    return !scope->arena->failed;
+}
+
+static bool make_marks(struct proof *proof)
+{
+    struct arena *arena = proof->scope->arena;
+    size_t known = 0;
+    size_t used = 0;
+
+    proof->known = arena_array(arena, proof->nknown + 1, sizeof *proof->known);
+    proof->known_at_first = arena_array(arena, proof->nknown + 1, sizeof *proof->known);
+    proof->known_before = arena_array(arena, proof->nknown + 1, sizeof *proof->known);
+    proof->used = arena_array(arena, proof->nused + 1, sizeof *proof->used);
+    proof->used_at_first = arena_array(arena, proof->nused + 1, sizeof *proof->used);
+    proof->used_before = arena_array(arena, proof->nused + 1, sizeof *proof->used);
+    if (!proof->known || !proof->known_at_first || !proof->known_before || !proof->used || !proof->used_at_first ||
+        !proof->used_before)
+        return false;
+    for (size_t i = 0; i < proof->ncases; i++) {
+        proof->cases[i].known = proof->known + known;
+        proof->cases[i].used = proof->used + used;
+        known += proof->cases[i].ncolumns;
+        used += proof->cases[i].end - proof->cases[i].first;
+    }
     return true;
 }
 
-bool proof_make(struct proof *proof, const struct scope *scope, const struct pgseek_description *description)
+static bool make_columns(struct proof *proof)
 {
-    struct arena *arena = scope->arena;
+    const struct scope *scope = proof->scope;
 
-    *proof = (struct proof){.scope = scope};
-    proof->base = arena_array(arena, scope->nrelations, sizeof *proof->base);
-    proof->used = arena_array(arena, scope->nrelations, sizeof *proof->used);
+    proof->base = arena_array(scope->arena, scope->nrelations + 1, sizeof *proof->base);
     if (!proof->base)
         return false;
     for (size_t r = 0; r < scope->nrelations; r++) {
         proof->base[r] = proof->ncolumns;
-        proof->ncolumns += scope->relations[r].ncolumns;
+        proof->ncolumns += scope->relations[r].nattributes;
     }
-    proof->known = arena_array(arena, proof->ncolumns, sizeof *proof->known);
-    proof->non_null = arena_array(arena, proof->ncolumns, sizeof *proof->non_null);
-    proof->by_statement = arena_array(arena, proof->ncolumns, sizeof *proof->by_statement);
-    proof->equalities = arena_array(arena, scope->nconjuncts + scope->nmerged, sizeof *proof->equalities);
-    if (!proof->base || !proof->used || !proof->known || !proof->non_null || !proof->by_statement || !proof->equalities)
+    proof->non_null = arena_array(scope->arena, proof->ncolumns + 1, sizeof *proof->non_null);
+    proof->own_non_null = arena_array(scope->arena, proof->ncolumns + 1, sizeof *proof->own_non_null);
+    proof->by_statement = arena_array(scope->arena, proof->ncolumns + 1, sizeof *proof->by_statement);
+    proof->is_compared = arena_array(scope->arena, proof->ncolumns + 1, sizeof *proof->is_compared);
+    proof->equalities = arena_array(scope->arena, scope->nconjuncts + scope->nmerged + 1, sizeof *proof->equalities);
+    return proof->non_null && proof->own_non_null && proof->by_statement && proof->is_compared && proof->equalities;
+}
+
+static void set_non_null(struct proof *proof)
+{
+    const struct scope *scope = proof->scope;
+
+    for (size_t r = 0; r < scope->nrelations; r++) {
+        for (size_t i = 0; i < scope->relations[r].nattributes; i++) {
+            size_t id = proof->base[r] + i;
+
+            proof->own_non_null[id] = scope->relations[r].attributes[i].not_null || proof->by_statement[id];
+            proof->non_null[id] |= proof->own_non_null[id] && !scope->relations[r].is_null_extended;
+        }
+    }
+}
+
+bool proof_make(struct proof *proof, const struct scope *scope, const struct pgseek_description *description)
+{
+    *proof = (struct proof){.scope = scope};
+    if (!make_columns(proof) || !make_cases(proof) || !make_marks(proof))
         return false;
-    for (size_t r = 0; r < scope->nrelations; r++)
-        for (size_t i = 0; i < scope->relations[r].ncolumns; i++)
-            proof->non_null[proof->base[r] + i] = scope->relations[r].columns[i].not_null;
-    for (size_t i = 0; i < scope->nconjuncts; i++)
-        read_conjunct(proof, scope->conjuncts[i], description);
-    for (size_t i = 0; i < scope->nmerged && !scope->facts->has_foreign_operators; i++)
-        add_equality(proof, scope->merged[i].a, scope->merged[i].b);
+    proof_read_conditions(proof, description);
+    set_non_null(proof);
     conclude(proof);
+    keep_marks(proof, proof->known_at_first, proof->used_at_first);
     return true;
 }
 
 /* ---- choosing tie-breakers ---- */
 
-/* Whether the columns that are missing can be selected, sorted and sent. */
-static bool index_can_travel(const struct proof *proof, size_t relation, const struct facts_unique *unique)
-{
-    for (size_t i = 0; i < unique->nattnums; i++) {
-        struct scope_column column;
-
-        if (!proof_column(proof->scope, relation, unique->attnums[i], &column))
-            return false;
-        const struct facts_column *facts = scope_facts(proof->scope, column);
-        if (!proof_is_known(proof, column) && (!facts->may_select || !facts->has_binary))
-            return false;
-    }
-    return true;
-}
-
-/* How many relations would be known if the index's columns were. */
-static size_t relations_won(const struct proof *proof, size_t relation, const struct facts_unique *unique)
-{
-    struct proof trial = *proof;
-    size_t nrelations = proof->scope->nrelations;
-    size_t won = 0;
-
-    trial.known = arena_array(proof->scope->arena, proof->ncolumns, sizeof *trial.known);
-    trial.used = arena_array(proof->scope->arena, nrelations, sizeof *trial.used);
-    if (!trial.known || !trial.used)
-        return 0;
-    memcpy(trial.known, proof->known, proof->ncolumns * sizeof *trial.known);
-    for (size_t r = 0; r < nrelations; r++)
-        trial.used[r] = proof->used[r];
-    set_relation_known(&trial, relation, unique);
-    conclude(&trial);
-    for (size_t r = 0; r < nrelations; r++)
-        won += trial.used[r] != NULL;
-    return won;
-}
-
 struct candidate {
-    const struct facts_unique *unique;
+    const struct scope_key *key;
     size_t relation;
     size_t won;
     size_t missing;
 };
 
+static size_t missing_columns(const struct proof *proof, size_t relation, const struct scope_key *key)
+{
+    size_t missing = 0;
+
+    for (size_t i = 0; i < key->ncolumns; i++)
+        missing += !proof_is_known(proof, (struct scope_column){relation, key->columns[i]});
+    return missing;
+}
+
+/* How many relations would be known if the key's columns were. */
+static size_t relations_won(struct proof *proof, size_t relation, const struct scope_key *key)
+{
+    size_t won = 0;
+
+    keep_marks(proof, proof->known_before, proof->used_before);
+    for (size_t i = 0; i < key->ncolumns; i++)
+        proof->known[proof_column_id(proof, (struct scope_column){relation, key->columns[i]})] = true;
+    conclude(proof);
+    for (size_t r = 0; r < proof->scope->nrelations; r++)
+        won += proof_is_relation_known(proof, r) && !proof->used_before[r];
+    restore_marks(proof, proof->known_before, proof->used_before);
+    return won;
+}
+
 static bool is_better(const struct candidate *a, const struct candidate *b)
 {
-    if (!b->unique)
+    if (!b->key)
         return true;
     if (a->won != b->won)
         return a->won > b->won;
     if (a->missing != b->missing)
         return a->missing < b->missing;
-    return a->relation == b->relation && a->unique->is_primary && !b->unique->is_primary;
+    return a->relation == b->relation && a->key->is_primary && !b->key->is_primary;
 }
 
-static void look_at_relation(const struct proof *proof, size_t relation, struct candidate *best, bool *denied)
+struct wanted {
+    bool (*usable)(const void *context, struct scope_column column);
+    const void *context;
+};
+
+static bool can_be_used(const struct proof *proof, const struct wanted *wanted, size_t relation,
+                        const struct scope_key *key)
 {
-    const struct pgseek_facts *facts = proof->scope->facts;
+    for (size_t i = 0; i < key->ncolumns; i++) {
+        struct scope_column column = {relation, key->columns[i]};
 
-    for (size_t i = 0; i < facts->nuniques; i++) {
-        struct candidate candidate = {.unique = &facts->uniques[i], .relation = relation};
+        if (!proof_is_known(proof, column) && wanted->usable && !wanted->usable(wanted->context, column))
+            return false;
+    }
+    return true;
+}
 
-        if (!index_is_usable(proof, relation, candidate.unique))
+static void look_at_relation(struct proof *proof, const struct wanted *wanted, size_t r, struct candidate *best,
+                             bool *denied)
+{
+    const struct scope_relation *relation = &proof->scope->relations[r];
+
+    for (size_t i = 0; i < relation->nkeys && !proof_is_relation_known(proof, r); i++) {
+        struct candidate candidate = {.key = &relation->keys[i], .relation = r};
+
+        if (!key_holds(proof, r, candidate.key))
             continue;
-        if (!index_can_travel(proof, relation, candidate.unique)) {
+        candidate.missing = missing_columns(proof, r, candidate.key);
+        candidate.won = candidate.missing ? relations_won(proof, r, candidate.key) : 0;
+        if (!candidate.won)
+            continue;
+        if (!can_be_used(proof, wanted, r, candidate.key))
             *denied = true;
-            continue;
-        }
-        candidate.won = relations_won(proof, relation, candidate.unique);
-        candidate.missing = missing_columns(proof, relation, candidate.unique);
-        if (is_better(&candidate, best))
+        else if (is_better(&candidate, best))
             *best = candidate;
     }
 }
 
-const struct facts_unique *proof_next_key(struct proof *proof, size_t preferred, size_t *relation, bool *denied)
+const struct scope_key *proof_next_key(struct proof *proof, size_t preferred,
+                                       bool (*usable)(const void *context, struct scope_column column),
+                                       const void *context, size_t *relation, bool *denied)
 {
+    struct wanted wanted = {usable, context};
     struct candidate best = {0};
 
     *denied = false;
-    if (preferred < proof->scope->nrelations && !proof->used[preferred])
-        look_at_relation(proof, preferred, &best, denied);
-    bool decided = best.unique != NULL;
+    if (preferred < proof->scope->nrelations)
+        look_at_relation(proof, &wanted, preferred, &best, denied);
+    bool decided = best.key != NULL;
     for (size_t r = 0; r < proof->scope->nrelations && !decided; r++)
-        if (!proof->used[r])
-            look_at_relation(proof, r, &best, denied);
+        look_at_relation(proof, &wanted, r, &best, denied);
     *relation = best.relation;
-    return best.unique;
+    return best.key;
+}
+
+/* ---- what it rests on ---- */
+
+static const struct scope_rest *add_comparison(const struct proof *proof, const struct scope_attribute *attribute,
+                                               const struct scope_rest *rests)
+{
+    struct scope_rest rest = {.relation = attribute->relation, .column = attribute->facts};
+
+    return scope_rests_join(proof->scope->arena, rests, &rest);
+}
+
+const struct scope_rest *proof_non_null_rests(const struct proof *proof, struct scope_column column)
+{
+    const struct scope_attribute *attribute = scope_attribute(proof->scope, column);
+    size_t id = proof_column_id(proof, column);
+
+    if (proof->by_statement[id])
+        return proof->is_compared[id] ? add_comparison(proof, attribute, NULL) : NULL;
+    return proof->own_non_null[id] ? attribute->rests : NULL;
+}
+
+static const struct scope_rest *key_rests(const struct proof *proof, size_t relation, const struct scope_key *key,
+                                          const struct scope_rest *rests)
+{
+    struct arena *arena = proof->scope->arena;
+
+    rests = scope_rests_join(arena, rests, key->rests);
+    for (size_t i = 0; i < key->ncolumns && key->nulls_distinct; i++)
+        rests = scope_rests_join(arena, rests,
+                                 proof_non_null_rests(proof, (struct scope_column){relation, key->columns[i]}));
+    return rests;
+}
+
+/* Columns that were compared, and those that were assumed or followed: of them NOT NULL may have counted. */
+static const struct scope_rest *column_rests(const struct proof *proof, struct scope_column column,
+                                             const struct scope_rest *rests)
+{
+    size_t id = proof_column_id(proof, column);
+
+    if (proof->is_compared[id])
+        rests = add_comparison(proof, scope_attribute(proof->scope, column), rests);
+    if (proof->known[id])
+        rests = scope_rests_join(proof->scope->arena, rests, proof_non_null_rests(proof, column));
+    return rests;
+}
+
+const struct scope_rest *proof_rests(const struct proof *proof)
+{
+    const struct scope_rest *rests = NULL;
+
+    for (size_t i = 0; i < proof->ncases; i++)
+        for (size_t r = proof->cases[i].first; r < proof->cases[i].end; r++) {
+            const struct scope_key *key = proof->cases[i].used[r - proof->cases[i].first];
+
+            if (key)
+                rests = key_rests(proof, r, key, rests);
+        }
+    for (size_t r = 0; r < proof->scope->nrelations; r++)
+        for (size_t i = 0; i < proof->scope->relations[r].nattributes; i++)
+            rests = column_rests(proof, (struct scope_column){r, i}, rests);
+    return rests;
 }

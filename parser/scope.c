@@ -1,28 +1,33 @@
 /* scope.c - what the names of a level mean: the relations of its FROM, their columns, and what is known of every row.
  *
- * See scope.h. The order of `*` and the merging of USING columns follow the server's rules for inner joins. */
+ * See scope.h. The order of `*` and the merging of USING columns follow the server's rules. */
 #include "scope.h"
+
+#include "relation.h"
 
 #include <string.h>
 
-/* More tables than any page joins: a bound for the work of the proof. */
+/* More relations than any level joins, and than any statement reads with all its views: bounds for the proof's work. */
 #define MAX_RELATIONS 64
+#define MAX_RELATIONS_READ 256
+#define MAX_DEPTH 32
 
 /* The columns that one item of FROM shows, in order. */
 struct columns {
-    struct scope_column *item;
-    const char **name;
+    struct scope_visible *item;
     size_t count;
+    bool are_known; /* these are all, and all their names are known */
 };
 
-static enum pgseek_reason read_item(struct scope *scope, const PgQuery__Node *node, struct columns *out);
+static enum pgseek_reason read_item(struct scope *scope, const PgQuery__Node *node, bool is_extended,
+                                    struct columns *out);
 
-const struct facts_column *scope_facts(const struct scope *scope, struct scope_column column)
+static bool same_name(const char *a, const char *b)
 {
-    return &scope->relations[column.relation].columns[column.column];
+    return a && b && !strcmp(a, b);
 }
 
-/* ---- room: every list is made as large as it can become ---- */
+/* ---- room: lists are made as large as they can become ---- */
 
 static enum tree_step count_visit(ProtobufCMessage *message, void *context)
 {
@@ -31,239 +36,321 @@ static enum tree_step count_visit(ProtobufCMessage *message, void *context)
     return TREE_DEEPER;
 }
 
-/* Messages below the level: a bound for the numbers of its relations, conjuncts and merged columns. */
-static size_t count_messages(const struct pgseek_query *query)
+/* Messages in FROM and WHERE: a bound for the number of conjuncts. */
+static size_t count_messages(const PgQuery__SelectStmt *level)
 {
     size_t count = 0;
 
-    tree_walk(&query->parsed->base, count_visit, &count);
+    for (size_t i = 0; i < level->n_from_clause; i++)
+        tree_walk(&level->from_clause[i]->base, count_visit, &count);
+    if (level->where_clause)
+        tree_walk(&level->where_clause->base, count_visit, &count);
     return count;
 }
 
 static bool columns_room(struct arena *arena, struct columns *columns, size_t count)
 {
-    columns->count = 0;
-    columns->item = arena_array(arena, count, sizeof *columns->item);
-    columns->name = arena_array(arena, count, sizeof *columns->name);
-    return columns->item && columns->name;
-}
-
-static void columns_add(struct columns *columns, struct scope_column item, const char *name)
-{
-    columns->item[columns->count] = item;
-    columns->name[columns->count++] = name;
+    *columns = (struct columns){.are_known = true};
+    columns->item = arena_array(arena, count + 1, sizeof *columns->item);
+    return columns->item != NULL;
 }
 
 /* ---- conditions ---- */
 
-static void add_conjuncts(struct scope *scope, const PgQuery__Node *node)
+static bool is_and(const PgQuery__Node *node)
+{
+    return node->node_case == PG_QUERY__NODE__NODE_BOOL_EXPR &&
+           node->bool_expr->boolop == PG_QUERY__BOOL_EXPR_TYPE__AND_EXPR;
+}
+
+static void add_conjuncts(struct scope *scope, const PgQuery__Node *node, struct scope_conjunct as)
 {
     if (!node)
         return;
-    if (node->node_case != PG_QUERY__NODE__NODE_BOOL_EXPR ||
-        node->bool_expr->boolop != PG_QUERY__BOOL_EXPR_TYPE__AND_EXPR) {
-        scope->conjuncts[scope->nconjuncts++] = node;
+    if (!is_and(node)) {
+        as.node = node;
+        scope->conjuncts[scope->nconjuncts++] = as;
         return;
     }
     for (size_t i = 0; i < node->bool_expr->n_args; i++)
-        add_conjuncts(scope, node->bool_expr->args[i]);
+        add_conjuncts(scope, node->bool_expr->args[i], as);
 }
 
-/* ---- relations ---- */
+/* ---- single relations ---- */
 
-static size_t relation_ord(const struct pgseek_query *query, const PgQuery__RangeVar *var)
+static bool has_all_names(const struct scope_relation *relation)
 {
-    for (size_t i = 0; i < query->nrelations; i++) {
-        const char *schema = query->relations[i].schema;
-        if (!strcmp(query->relations[i].name, var->relname) && !strcmp(schema ? schema : "", var->schemaname))
-            return i + 1;
-    }
-    return 0;
+    for (size_t i = 0; i < relation->nattributes; i++)
+        if (!relation->attributes[i].name)
+            return false;
+    return !relation->is_opaque;
 }
 
-static enum pgseek_reason check_kind(const struct facts_relation *relation)
+static enum pgseek_reason read_relation(struct scope *scope, const PgQuery__Node *node, bool is_extended,
+                                        struct columns *out)
 {
-    if (!relation)
-        return PGSEEK_REASON_UNKNOWN_RELATION;
-    if (relation->kind != 'r' && relation->kind != 'p')
-        return PGSEEK_REASON_RELATION_KIND;
-    if (relation->kind == 'r' && relation->has_children)
-        return PGSEEK_REASON_INHERITANCE;
-    return PGSEEK_REASON_NONE;
-}
-
-static const char *column_name(const struct scope_relation *relation, size_t i)
-{
-    const PgQuery__Alias *alias = relation->var->alias;
-
-    if (alias && i < alias->n_colnames)
-        return tree_string(alias->colnames[i]);
-    return relation->columns[i].name;
-}
-
-/* Before the FROM is read as a whole, relations are taken in the order of the text. */
-static enum pgseek_reason read_relation(struct scope *scope, const PgQuery__RangeVar *var, struct columns *out)
-{
-    size_t index = 0;
-
-    while (scope->relations[index].var != var)
-        index++;
-    const struct scope_relation *relation = &scope->relations[index];
-    if (!columns_room(scope->arena, out, relation->ncolumns))
-        return PGSEEK_REASON_NOMEM;
-    for (size_t i = 0; i < relation->ncolumns; i++)
-        columns_add(out, (struct scope_column){index, i}, relation->names[i]);
-    return PGSEEK_REASON_NONE;
-}
-
-static enum pgseek_reason add_relation(struct scope *scope, const struct pgseek_query *query,
-                                       const PgQuery__RangeVar *var)
-{
-    if (scope->nrelations == MAX_RELATIONS)
+    if (scope->nrelations == MAX_RELATIONS || !*scope->budget)
         return PGSEEK_REASON_TOO_LARGE;
-    struct scope_relation *relation = &scope->relations[scope->nrelations++];
-    size_t ord = relation_ord(query, var);
-    size_t ncolumns;
-    const struct facts_column *columns = facts_columns(scope->facts, ord, &ncolumns);
-
-    *relation = (struct scope_relation){
-        .var = var,
-        .qualifier = var->alias ? var->alias->aliasname : var->relname,
-        .facts = facts_relation(scope->facts, ord),
-        .columns = columns,
-        .ncolumns = ncolumns,
-    };
-    enum pgseek_reason reason = check_kind(relation->facts);
-    if (reason != PGSEEK_REASON_NONE)
-        return reason;
-    relation->names = arena_array(scope->arena, relation->ncolumns, sizeof *relation->names);
-    if (!relation->names)
+    --*scope->budget;
+    size_t index = scope->nrelations++;
+    struct scope_relation *relation = &scope->relations[index];
+    if (!relation_make(relation, scope, node) || !columns_room(scope->arena, out, relation->nattributes))
         return PGSEEK_REASON_NOMEM;
-    for (size_t i = 0; i < relation->ncolumns; i++)
-        relation->names[i] = column_name(relation, i);
+    relation->is_null_extended = is_extended;
+    scope->star_is_known &= !relation->is_opaque;
+    out->are_known = has_all_names(relation);
+    for (size_t i = 0; i < relation->nattributes; i++)
+        out->item[out->count++] = (struct scope_visible){relation->attributes[i].name, true, {index, i}};
     return PGSEEK_REASON_NONE;
 }
 
-static enum pgseek_reason add_relations(struct scope *scope, const struct pgseek_query *query,
-                                        const PgQuery__Node *node)
-{
-    if (node->node_case == PG_QUERY__NODE__NODE_RANGE_VAR)
-        return add_relation(scope, query, node->range_var);
-    enum pgseek_reason reason = add_relations(scope, query, node->join_expr->larg);
-    return reason == PGSEEK_REASON_NONE ? add_relations(scope, query, node->join_expr->rarg) : reason;
-}
+/* ---- columns that USING and NATURAL merge ---- */
 
-/* ---- joins ---- */
+/* The two sides of a join, while its columns are put together. */
+struct sides {
+    struct columns left;
+    struct columns right;
+    PgQuery__JoinType type;
+    struct scope_column (*merged)[2]; /* those that are columns on both sides */
+    size_t nmerged;
+};
 
+/* The only column of that name; count when there is none, or more than one: then the server will complain. */
 static size_t columns_find(const struct columns *columns, const char *name)
 {
     size_t found = columns->count;
 
     for (size_t i = 0; i < columns->count; i++) {
-        if (strcmp(columns->name[i], name) != 0)
+        if (!same_name(columns->item[i].name, name))
             continue;
         if (found < columns->count)
-            return columns->count; /* twice: the server will complain */
+            return columns->count;
         found = i;
     }
     return found;
 }
 
-/* One column of USING: shown once, in front, with the left side's value. */
-static enum pgseek_reason merge_column(struct scope *scope, const char *name, struct columns *left,
-                                       struct columns *right, struct columns *out)
+/* No column has an empty name: it has been merged, and is not shown a second time. */
+static struct scope_visible take(struct columns *columns, size_t i)
 {
-    size_t a = columns_find(left, name);
-    size_t b = columns_find(right, name);
+    struct scope_visible taken = {0};
 
-    if (a == left->count || b == right->count)
-        return PGSEEK_REASON_UNKNOWN_COLUMN;
-    if (scope_facts(scope, left->item[a])->type_oid != scope_facts(scope, right->item[b])->type_oid)
-        return PGSEEK_REASON_USING_TYPES;
-    scope->merged[scope->nmerged++] = (struct scope_equality){left->item[a], right->item[b]};
-    columns_add(out, left->item[a], name);
-    left->name[a] = ""; /* no column has that name: taken */
-    right->name[b] = "";
-    return PGSEEK_REASON_NONE;
+    if (i == columns->count)
+        return taken;
+    taken = columns->item[i];
+    columns->item[i].name = "";
+    return taken;
+}
+
+static bool have_one_type(const struct scope *scope, struct scope_column a, struct scope_column b)
+{
+    const struct facts_column *left = scope_attribute(scope, a)->facts;
+    const struct facts_column *right = scope_attribute(scope, b)->facts;
+
+    return left && right && left->type_oid == right->type_oid;
+}
+
+/* One column of USING: shown once, in front. Its value is the left side's, of a RIGHT JOIN the right side's; a column of
+ * two types, or of a FULL JOIN, is neither. */
+static void merge_column(const struct scope *scope, struct sides *sides, const char *name, struct columns *out)
+{
+    struct scope_visible left = take(&sides->left, columns_find(&sides->left, name));
+    struct scope_visible right = take(&sides->right, columns_find(&sides->right, name));
+    struct scope_visible shown = sides->type == PG_QUERY__JOIN_TYPE__JOIN_RIGHT ? right : left;
+    bool both = left.is_column && right.is_column;
+
+    if (both) {
+        sides->merged[sides->nmerged][0] = left.column;
+        sides->merged[sides->nmerged++][1] = right.column;
+    }
+    shown.name = name;
+    shown.is_column = both && sides->type != PG_QUERY__JOIN_TYPE__JOIN_FULL &&
+                      have_one_type(scope, left.column, right.column);
+    out->item[out->count++] = shown;
+}
+
+static void merge_common(const struct scope *scope, struct sides *sides, struct columns *out)
+{
+    for (size_t i = 0; i < sides->left.count; i++) {
+        const char *name = sides->left.item[i].name;
+
+        if (name && *name && columns_find(&sides->right, name) < sides->right.count)
+            merge_column(scope, sides, name, out);
+    }
 }
 
 static void add_rest(const struct columns *columns, struct columns *out)
 {
+    out->are_known &= columns->are_known;
     for (size_t i = 0; i < columns->count; i++)
-        if (*columns->name[i])
-            columns_add(out, columns->item[i], columns->name[i]);
+        if (!columns->item[i].name || *columns->item[i].name)
+            out->item[out->count++] = columns->item[i];
 }
 
-static enum pgseek_reason read_join(struct scope *scope, const PgQuery__JoinExpr *join, struct columns *out)
+static bool join_columns(const struct scope *scope, const PgQuery__JoinExpr *join, struct sides *sides,
+                         struct columns *out)
 {
-    struct columns left;
-    struct columns right;
-    enum pgseek_reason reason = read_item(scope, join->larg, &left);
+    size_t total = sides->left.count + sides->right.count + join->n_using_clause;
+    bool is_guess = join->is_natural && !(sides->left.are_known && sides->right.are_known);
 
+    sides->merged = arena_array(scope->arena, total + 1, sizeof *sides->merged);
+    if (!sides->merged || !columns_room(scope->arena, out, total))
+        return false;
+    for (size_t i = 0; i < join->n_using_clause; i++)
+        merge_column(scope, sides, tree_string(join->using_clause[i]), out);
+    if (join->is_natural && !is_guess)
+        merge_common(scope, sides, out);
+    add_rest(&sides->left, out);
+    add_rest(&sides->right, out);
+    for (size_t i = 0; i < out->count && is_guess; i++)
+        out->item[i].is_column = false;
+    return true;
+}
+
+/* ---- joins ---- */
+
+static bool add_merged(struct scope *scope, const struct sides *sides)
+{
+    size_t total = scope->nmerged + sides->nmerged;
+    struct scope_column(*merged)[2] = arena_array(scope->arena, total + 1, sizeof *merged);
+
+    if (!merged)
+        return false;
+    if (scope->nmerged)
+        memcpy(merged, scope->merged, scope->nmerged * sizeof *merged);
+    if (sides->nmerged)
+        memcpy(merged + scope->nmerged, sides->merged, sides->nmerged * sizeof *merged);
+    scope->merged = merged;
+    scope->nmerged = total;
+    return true;
+}
+
+/* ON is kept with the join: it does not hold for rows that the join extends. */
+static bool add_outer_join(struct scope *scope, const PgQuery__JoinExpr *join, const struct sides *sides,
+                           struct scope_join outer)
+{
+    size_t start = scope->nconjuncts;
+
+    add_conjuncts(scope, join->quals, (struct scope_conjunct){0});
+    outer.nconjuncts = scope->nconjuncts - start;
+    outer.conjuncts = arena_array(scope->arena, outer.nconjuncts + 1, sizeof *outer.conjuncts);
+    if (!outer.conjuncts)
+        return false;
+    for (size_t i = 0; i < outer.nconjuncts; i++)
+        outer.conjuncts[i] = scope->conjuncts[start + i].node;
+    scope->nconjuncts = start;
+    outer.is_full = sides->type == PG_QUERY__JOIN_TYPE__JOIN_FULL;
+    outer.is_right = sides->type == PG_QUERY__JOIN_TYPE__JOIN_RIGHT;
+    outer.merged = sides->merged;
+    outer.nmerged = sides->nmerged;
+    scope->joins[scope->njoins++] = outer;
+    return true;
+}
+
+static enum pgseek_reason read_join(struct scope *scope, const PgQuery__JoinExpr *join, bool is_extended,
+                                    struct columns *out)
+{
+    bool is_full = join->jointype == PG_QUERY__JOIN_TYPE__JOIN_FULL;
+    bool is_left = join->jointype == PG_QUERY__JOIN_TYPE__JOIN_LEFT;
+    bool is_right = join->jointype == PG_QUERY__JOIN_TYPE__JOIN_RIGHT;
+    struct scope_join range = {.first = scope->nrelations};
+    struct sides sides = {.type = join->jointype};
+    enum pgseek_reason reason = read_item(scope, join->larg, is_extended || is_right || is_full, &sides.left);
+
+    range.middle = scope->nrelations;
     if (reason == PGSEEK_REASON_NONE)
-        reason = read_item(scope, join->rarg, &right);
+        reason = read_item(scope, join->rarg, is_extended || is_left || is_full, &sides.right);
+    range.end = scope->nrelations;
     if (reason != PGSEEK_REASON_NONE)
         return reason;
-    if (!columns_room(scope->arena, out, left.count + right.count))
+    if (!join_columns(scope, join, &sides, out))
         return PGSEEK_REASON_NOMEM;
-    for (size_t i = 0; i < join->n_using_clause && reason == PGSEEK_REASON_NONE; i++)
-        reason = merge_column(scope, tree_string(join->using_clause[i]), &left, &right, out);
-    add_rest(&left, out);
-    add_rest(&right, out);
-    add_conjuncts(scope, join->quals);
-    return reason;
+    scope->has_hidden_names |= join->join_using_alias != NULL;
+    if (is_full || is_left || is_right)
+        return add_outer_join(scope, join, &sides, range) ? PGSEEK_REASON_NONE : PGSEEK_REASON_NOMEM;
+    add_conjuncts(scope, join->quals,
+                  (struct scope_conjunct){.is_extended = is_extended, .first = range.first, .end = range.end});
+    return add_merged(scope, &sides) ? PGSEEK_REASON_NONE : PGSEEK_REASON_NOMEM;
 }
 
-static enum pgseek_reason read_item(struct scope *scope, const PgQuery__Node *node, struct columns *out)
+static enum pgseek_reason read_item(struct scope *scope, const PgQuery__Node *node, bool is_extended,
+                                    struct columns *out)
 {
-    if (node->node_case == PG_QUERY__NODE__NODE_RANGE_VAR)
-        return read_relation(scope, node->range_var, out);
-    return read_join(scope, node->join_expr, out);
+    if (relation_is_join(node))
+        return read_join(scope, node->join_expr, is_extended, out);
+    return read_relation(scope, node, is_extended, out);
 }
 
 /* ---- the whole FROM ---- */
 
 static enum pgseek_reason read_from(struct scope *scope, const PgQuery__SelectStmt *level)
 {
-    size_t total = 0;
-    struct columns visible;
+    struct columns all = {.are_known = true};
 
-    for (size_t i = 0; i < scope->nrelations; i++)
-        total += scope->relations[i].ncolumns;
-    if (!columns_room(scope->arena, &visible, total))
-        return PGSEEK_REASON_NOMEM;
     for (size_t i = 0; i < level->n_from_clause; i++) {
         struct columns item;
-        enum pgseek_reason reason = read_item(scope, level->from_clause[i], &item);
+        struct columns before = all;
+        enum pgseek_reason reason = read_item(scope, level->from_clause[i], false, &item);
 
         if (reason != PGSEEK_REASON_NONE)
             return reason;
-        add_rest(&item, &visible);
+        if (!columns_room(scope->arena, &all, before.count + item.count))
+            return PGSEEK_REASON_NOMEM;
+        add_rest(&before, &all);
+        add_rest(&item, &all);
     }
-    scope->visible = visible.item;
-    scope->visible_names = visible.name;
-    scope->nvisible = visible.count;
+    scope->visible = all.item;
+    scope->nvisible = all.count;
+    scope->names_are_known = all.are_known;
     return PGSEEK_REASON_NONE;
 }
 
-enum pgseek_reason scope_make(struct scope *scope, struct arena *arena, const struct pgseek_query *query,
-                              const struct pgseek_facts *facts)
+static enum pgseek_reason read_level(struct scope *scope, const PgQuery__SelectStmt *level)
 {
-    size_t room = count_messages(query);
-
-    *scope = (struct scope){.facts = facts, .arena = arena};
-    scope->relations = arena_array(arena, MAX_RELATIONS, sizeof *scope->relations);
-    scope->conjuncts = arena_array(arena, room, sizeof *scope->conjuncts);
-    scope->merged = arena_array(arena, room, sizeof *scope->merged);
-    if (!scope->relations || !scope->conjuncts || !scope->merged)
+    scope->star_is_known = true;
+    scope->relations = arena_array(scope->arena, MAX_RELATIONS, sizeof *scope->relations);
+    scope->joins = arena_array(scope->arena, MAX_RELATIONS, sizeof *scope->joins);
+    scope->conjuncts = arena_array(scope->arena, count_messages(level) + 1, sizeof *scope->conjuncts);
+    if (!scope->relations || !scope->joins || !scope->conjuncts)
         return PGSEEK_REASON_NOMEM;
-    for (size_t i = 0; i < query->level->n_from_clause; i++) {
-        enum pgseek_reason reason = add_relations(scope, query, query->level->from_clause[i]);
-        if (reason != PGSEEK_REASON_NONE)
-            return reason;
-    }
-    add_conjuncts(scope, query->level->where_clause);
-    return read_from(scope, query->level);
+    enum pgseek_reason reason = read_from(scope, level);
+    add_conjuncts(scope, level->where_clause, (struct scope_conjunct){.end = scope->nrelations});
+    return reason;
+}
+
+enum pgseek_reason scope_make(struct scope *scope, struct arena *arena, const struct pgseek_query *query,
+                              const PgQuery__SelectStmt *level, const PgQuery__WithClause *const *with, size_t nwith,
+                              struct pgseek_facts *facts, const struct pgseek_description *description)
+{
+    *scope = (struct scope){
+        .facts = facts,
+        .arena = arena,
+        .query = query,
+        .description = description,
+        .with = with,
+        .nwith = nwith,
+        .budget = arena_alloc(arena, sizeof *scope->budget),
+    };
+    if (!scope->budget)
+        return PGSEEK_REASON_NOMEM;
+    *scope->budget = MAX_RELATIONS_READ;
+    return read_level(scope, level);
+}
+
+enum pgseek_reason scope_make_within(struct scope *scope, const struct scope *outer, const PgQuery__SelectStmt *level,
+                                     const PgQuery__WithClause *const *with, size_t nwith)
+{
+    *scope = (struct scope){
+        .facts = outer->facts,
+        .arena = outer->arena,
+        .query = outer->query,
+        .description = outer->description,
+        .with = with,
+        .nwith = nwith,
+        .budget = outer->budget,
+        .depth = outer->depth + 1,
+    };
+    return scope->depth > MAX_DEPTH ? PGSEEK_REASON_TOO_LARGE : read_level(scope, level);
 }
 
 /* ---- names ---- */
@@ -275,9 +362,7 @@ size_t scope_find_relation(const struct scope *scope, const char *schema, const 
     for (size_t i = 0; i < scope->nrelations; i++) {
         const struct scope_relation *relation = &scope->relations[i];
 
-        if (strcmp(relation->qualifier, qualifier) != 0)
-            continue;
-        if (schema && (relation->var->alias || strcmp(relation->facts->schema, schema) != 0))
+        if (strcmp(relation->qualifier, qualifier) != 0 || (schema && !same_name(relation->schema, schema)))
             continue;
         if (found < scope->nrelations)
             return scope->nrelations;
@@ -288,17 +373,19 @@ size_t scope_find_relation(const struct scope *scope, const char *schema, const 
 
 static enum scope_found find_visible(const struct scope *scope, const char *name, struct scope_column *out)
 {
-    enum scope_found found = SCOPE_MISSING;
+    size_t found = scope->nvisible;
 
     for (size_t i = 0; i < scope->nvisible; i++) {
-        if (strcmp(scope->visible_names[i], name) != 0)
+        if (!same_name(scope->visible[i].name, name))
             continue;
-        if (found == SCOPE_FOUND)
+        if (found < scope->nvisible)
             return SCOPE_AMBIGUOUS;
-        *out = scope->visible[i];
-        found = SCOPE_FOUND;
+        found = i;
     }
-    return found;
+    if (found == scope->nvisible)
+        return scope->names_are_known ? SCOPE_MISSING : SCOPE_OPAQUE;
+    *out = scope->visible[found].column;
+    return scope->visible[found].is_column ? SCOPE_FOUND : SCOPE_OPAQUE;
 }
 
 static enum scope_found find_in_relation(const struct scope *scope, size_t index, const char *name,
@@ -307,16 +394,17 @@ static enum scope_found find_in_relation(const struct scope *scope, size_t index
     enum scope_found found = SCOPE_MISSING;
 
     if (index == scope->nrelations)
-        return SCOPE_MISSING;
-    for (size_t i = 0; i < scope->relations[index].ncolumns; i++) {
-        if (strcmp(scope->relations[index].names[i], name) != 0)
+        return scope->has_hidden_names ? SCOPE_OPAQUE : SCOPE_MISSING;
+    const struct scope_relation *relation = &scope->relations[index];
+    for (size_t i = 0; i < relation->nattributes; i++) {
+        if (!same_name(relation->attributes[i].name, name))
             continue;
         if (found == SCOPE_FOUND)
             return SCOPE_AMBIGUOUS;
         *out = (struct scope_column){index, i};
         found = SCOPE_FOUND;
     }
-    return found;
+    return found == SCOPE_MISSING && !has_all_names(relation) ? SCOPE_OPAQUE : found;
 }
 
 enum scope_found scope_find_name(const struct scope *scope, const char *qualifier, const char *name,
@@ -343,4 +431,36 @@ enum scope_found scope_find(const struct scope *scope, const PgQuery__ColumnRef 
     if (column->n_fields == 2)
         return find_in_relation(scope, scope_find_relation(scope, NULL, part[0]), part[1], out);
     return find_in_relation(scope, scope_find_relation(scope, part[0], part[1]), part[2], out);
+}
+
+/* ---- rests ---- */
+
+static bool same_rest(const struct scope_rest *a, const struct scope_rest *b)
+{
+    return a->relation == b->relation && a->unique == b->unique && a->column == b->column &&
+           a->must_be_not_null >= b->must_be_not_null;
+}
+
+static bool has_rest(const struct scope_rest *list, const struct scope_rest *rest)
+{
+    for (; list; list = list->next)
+        if (same_rest(list, rest))
+            return true;
+    return false;
+}
+
+const struct scope_rest *scope_rests_join(struct arena *arena, const struct scope_rest *list,
+                                          const struct scope_rest *more)
+{
+    for (; more; more = more->next) {
+        if (has_rest(list, more))
+            continue;
+        struct scope_rest *copy = arena_alloc(arena, sizeof *copy);
+        if (!copy)
+            return list; /* the arena remembers */
+        *copy = *more;
+        copy->next = list;
+        list = copy;
+    }
+    return list;
 }

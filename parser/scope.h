@@ -14,21 +14,24 @@ struct scope_column {
     size_t column;
 };
 
-struct scope_attribute {
-    const char *name;                 /* NULL: an implicit output name, whose rules nobody should write again */
-    const struct facts_column *facts; /* of the table or view whose column it passes on; NULL: an expression's value */
-    bool not_null;                    /* in the relation itself, before outer joins extend it */
-    bool is_window;                   /* it depends on a window function, at any depth */
-    bool is_computed;                 /* it is, or may be, more than a stored column at any depth */
-};
-
-/* What a proof has rested on: the guard watches it. */
+/* What a proof has rested on: the guard watches it. With neither index nor column it is the relation itself: a view's
+ * rule. In any case a table that had no children must have none. */
 struct scope_rest {
     const struct scope_rest *next;
     const struct facts_relation *relation;
-    const struct facts_unique *unique; /* NULL: the column */
+    const struct facts_unique *unique;
     const struct facts_column *column; /* of that name, type and collation ... */
     bool must_be_not_null;             /* ... and NOT NULL */
+};
+
+struct scope_attribute {
+    const char *name;                 /* NULL: an implicit output name, whose rules nobody should write again */
+    const struct facts_column *facts; /* of the table or view whose column it passes on; NULL: an expression's value */
+    const struct facts_relation *relation; /* that table or view */
+    bool not_null;                         /* in the relation itself, before outer joins extend it ... */
+    const struct scope_rest *rests;        /* ... and what that rests on */
+    bool is_window;                        /* it depends on a window function, at any depth */
+    bool is_computed;                      /* it is, or may be, more than a stored column at any depth */
 };
 
 /* Columns whose values tell the relation's own rows apart. */
@@ -38,7 +41,7 @@ struct scope_key {
     bool nulls_distinct; /* a unique index's usual rule: rows with a NULL in it are not told apart */
     bool is_primary;
     const char *name; /* for people: the index's, or what makes it unique */
-    const struct scope_rest *rests; /* the index itself, or all that a derived table's own proof used */
+    const struct scope_rest *rests; /* the index and its columns, or all that a derived table's own proof used */
 };
 
 struct scope_relation {
@@ -47,7 +50,9 @@ struct scope_relation {
     const struct facts_relation *facts; /* of a table, view ...; NULL: derived */
     const struct scope_attribute *attributes;
     size_t nattributes;
-    bool is_opaque; /* it may have more columns than these, or of other names */
+    size_t ncertain; /* how many attributes are surely its first columns */
+    bool is_opaque;  /* it may have more columns than these */
+    bool has_window; /* some column, maybe one that is not among these, depends on a window function */
     const struct scope_key *keys;
     size_t nkeys;
     bool is_lateral;          /* its keys hold for one row of what stands before it */
@@ -57,9 +62,9 @@ struct scope_relation {
 
 /* What a bare name or a star of the level shows. */
 struct scope_visible {
-    const char *name;
-    bool is_column; /* false: the merged column of a FULL JOIN USING, which is no column of either side */
-    struct scope_column column; /* merged: the left side's */
+    const char *name;           /* NULL: an implicit one */
+    bool is_column;             /* false: a merged column that is no column of either side: of FULL JOIN, of two types */
+    struct scope_column column; /* merged: the one that gives the value */
 };
 
 /* An outer join: relations are numbered in the order of the text, so each side is a range of them. */
@@ -67,7 +72,7 @@ struct scope_join {
     bool is_full;
     bool is_right; /* the left side is the one that is extended by NULLs */
     size_t first, middle, end;
-    const PgQuery__Node **conjuncts; /* of ON */
+    const PgQuery__Node **conjuncts; /* of ON; their names mean relations of [first, end) */
     size_t nconjuncts;
     struct scope_column (*merged)[2]; /* of USING and NATURAL */
     size_t nmerged;
@@ -75,18 +80,26 @@ struct scope_join {
 
 struct scope_conjunct {
     const PgQuery__Node *node;
-    bool is_extended; /* of an inner join inside the NULL-extended side of another: equalities hold, constants do not */
+    bool is_extended;  /* of an inner join inside the NULL-extended side of another: equalities hold, constants do not */
+    size_t first, end; /* the relations that its names can mean: those of its join, or all */
 };
 
 struct scope {
     struct pgseek_facts *facts;
     struct arena *arena;
     const struct pgseek_query *query;
+    const struct pgseek_description *description; /* of the original statement: its parameters; may be NULL */
+    const PgQuery__WithClause *const *with;       /* whose names are seen, the innermost first */
+    size_t nwith;
+    size_t *budget; /* relations that may still be read, at any depth: no statement makes unbounded work */
+    unsigned depth;
     struct scope_relation *relations;
     size_t nrelations;
     struct scope_visible *visible;
     size_t nvisible;
-    bool star_is_known; /* visible is all that `*` gives, in that order */
+    bool star_is_known;    /* visible is all that `*` gives, in that order */
+    bool names_are_known;  /* a bare name that is not visible is no column of this level */
+    bool has_hidden_names; /* a qualifier that is not found may still be one: the alias of a USING */
     /* Conditions that hold for every row of the result, or for every row that is not NULL-extended there. */
     struct scope_conjunct *conjuncts;
     size_t nconjuncts;
@@ -101,7 +114,11 @@ struct scope {
  * its own first. PGSEEK_REASON_NONE also when something is opaque. */
 enum pgseek_reason scope_make(struct scope *scope, struct arena *arena, const struct pgseek_query *query,
                               const PgQuery__SelectStmt *level, const PgQuery__WithClause *const *with, size_t nwith,
-                              struct pgseek_facts *facts) PGSEEK_MUST_USE;
+                              struct pgseek_facts *facts,
+                              const struct pgseek_description *description) PGSEEK_MUST_USE;
+/* The same one level down. PGSEEK_REASON_TOO_LARGE: too deep, or too much has been read already. */
+enum pgseek_reason scope_make_within(struct scope *scope, const struct scope *outer, const PgQuery__SelectStmt *level,
+                                     const PgQuery__WithClause *const *with, size_t nwith) PGSEEK_MUST_USE;
 
 enum scope_found {
     SCOPE_FOUND,
@@ -114,6 +131,10 @@ enum scope_found scope_find(const struct scope *scope, const PgQuery__ColumnRef 
 /* The same for names: qualifier is NULL for a bare name. */
 enum scope_found scope_find_name(const struct scope *scope, const char *qualifier, const char *name,
                                  struct scope_column *out);
+/* The list and all of `more`, each once. Copies: lists are shared. */
+const struct scope_rest *scope_rests_join(struct arena *arena, const struct scope_rest *list,
+                                          const struct scope_rest *more);
+
 /* The relation of that alias or name; nrelations when there is none, or more than one. */
 size_t scope_find_relation(const struct scope *scope, const char *schema, const char *qualifier);
 

@@ -278,6 +278,8 @@ static enum pgseek_reason understand(struct attempt *attempt, const char *key_op
         reason = check_names(query, attempt->facts);
     if (reason == PGSEEK_REASON_NONE)
         reason = check_numbers(query, attempt->facts);
+    if (reason == PGSEEK_REASON_NONE && reach_has_sample(query, attempt->facts))
+        reason = PGSEEK_REASON_TABLESAMPLE;
     if (reason == PGSEEK_REASON_NONE)
         reason = order_make(&attempt->order, query, &attempt->scope, attempt->has_level ? &attempt->level : NULL,
                             key_option);

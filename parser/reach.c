@@ -195,3 +195,16 @@ bool reach_has_volatile(const struct pgseek_query *query, struct pgseek_facts *f
 {
     return !reach_walk(query, facts, stop_at_volatile, facts);
 }
+
+static enum tree_step stop_at_sample(ProtobufCMessage *message, void *context)
+{
+    (void)context;
+    if (!tree_is(message, &pg_query__range_table_sample__descriptor))
+        return TREE_DEEPER;
+    return ((PgQuery__RangeTableSample *)message)->repeatable ? TREE_DEEPER : TREE_STOP;
+}
+
+bool reach_has_sample(const struct pgseek_query *query, struct pgseek_facts *facts)
+{
+    return !reach_walk(query, facts, stop_at_sample, NULL);
+}

@@ -15,6 +15,8 @@ bool reach_walk(const struct pgseek_query *query, struct pgseek_facts *facts, tr
 enum pgseek_reason reach_fickle(const struct pgseek_query *query, struct pgseek_facts *facts);
 /* A volatile function stands anywhere. */
 bool reach_has_volatile(const struct pgseek_query *query, struct pgseek_facts *facts);
+/* TABLESAMPLE stands anywhere without REPEATABLE: each page would see other rows. */
+bool reach_has_sample(const struct pgseek_query *query, struct pgseek_facts *facts);
 /* Whether the message asks for the time: a function, a keyword, or a literal like 'now'. */
 bool reach_is_clock(const ProtobufCMessage *message);
 

@@ -170,7 +170,7 @@ static enum pgseek_reason check(const char *original, const char *rewritten, str
 
     assert_non_null(query);
     edits.key_name = "pgseek_k";
-    reason = check_rewrite(rewritten, strlen(rewritten), &edits, &query->core);
+    reason = check_rewrite(rewritten, strlen(rewritten), &edits, &query->core, &query->frame);
     pgseek_query_free(query);
     return reason;
 }
@@ -201,20 +201,20 @@ static void check_catches_what_has_changed(void **state)
         {plain, "SELECT id, id AS pgseek_k1 FROM", {.nkeys = 1}, false},
         {filtered,
          "SELECT id FROM booking WHERE (a AND b) AND (p OR q)",
-         {.has_predicate = true, .had_where = true},
+         {.has_predicate = true, .had_clause = true},
          true},
-        {filtered, "SELECT id FROM booking WHERE a AND b AND p", {.has_predicate = true, .had_where = true}, true},
-        {filtered, "SELECT id FROM booking WHERE a AND p", {.has_predicate = true, .had_where = true}, false},
-        {filtered, "SELECT id FROM booking WHERE a AND b OR p", {.has_predicate = true, .had_where = true}, false},
-        {filtered, "SELECT id FROM booking WHERE (b AND a) AND p", {.has_predicate = true, .had_where = true}, false},
+        {filtered, "SELECT id FROM booking WHERE a AND b AND p", {.has_predicate = true, .had_clause = true}, true},
+        {filtered, "SELECT id FROM booking WHERE a AND p", {.has_predicate = true, .had_clause = true}, false},
+        {filtered, "SELECT id FROM booking WHERE a AND b OR p", {.has_predicate = true, .had_clause = true}, false},
+        {filtered, "SELECT id FROM booking WHERE (b AND a) AND p", {.has_predicate = true, .had_clause = true}, false},
         {plain,
          "SELECT * FROM (SELECT * FROM (SELECT id, id AS pgseek_k1 FROM booking) p) c",
-         {.nkeys = 1, .is_wrapped = true},
+         {.nkeys = 1, .is_turned = true},
          true},
-        {plain, "SELECT * FROM (SELECT id, id AS pgseek_k1 FROM booking) p", {.nkeys = 1, .is_wrapped = true}, false},
+        {plain, "SELECT * FROM (SELECT id, id AS pgseek_k1 FROM booking) p", {.nkeys = 1, .is_turned = true}, false},
         {plain,
          "SELECT * FROM (SELECT * FROM (SELECT id, id AS pgseek_k1 FROM booking) p, x) c",
-         {.nkeys = 1, .is_wrapped = true},
+         {.nkeys = 1, .is_turned = true},
          false},
     };
     (void)state;

@@ -214,8 +214,8 @@ static bool put_guard_parse(const struct sending *s, const char *statement)
         return false;
     for (size_t i = 0; i < n; i++)
         oids[i] = description->param_oids[i];
-    oids[n + PGSEEK_GUARD_SEARCH_PATH] = oids[n + PGSEEK_GUARD_USER] = oids[n + PGSEEK_GUARD_ENCODING] = OID_TEXT;
-    oids[n + PGSEEK_GUARD_FILTER] = oids[n + PGSEEK_GUARD_SCOPE] = OID_BYTEA;
+    for (size_t i = 0; i < PGSEEK_GUARD_PARAMS; i++)
+        oids[n + i] = i == PGSEEK_GUARD_FILTER || i == PGSEEK_GUARD_SCOPE ? OID_BYTEA : OID_TEXT;
     wire_put_parse(to_backend(s->session), statement, span_cstr(s->page->planned->guard), oids,
                    n + PGSEEK_GUARD_PARAMS);
     mem_free(oids);
@@ -235,6 +235,7 @@ static bool put_guard_bind(const struct sending *s, const char *statement)
     values[n + PGSEEK_GUARD_SEARCH_PATH] = text_value(context->value[PGSEEK_CTX_SEARCH_PATH]);
     values[n + PGSEEK_GUARD_USER] = text_value(context->value[PGSEEK_CTX_USER]);
     values[n + PGSEEK_GUARD_ENCODING] = text_value(context->value[PGSEEK_CTX_ENCODING]);
+    values[n + PGSEEK_GUARD_LOCALE] = text_value(context->value[PGSEEK_CTX_LOCALE]);
     values[n + PGSEEK_GUARD_FILTER] = digest_value(s, CURSOR_FILTER);
     values[n + PGSEEK_GUARD_SCOPE] = digest_value(s, CURSOR_SCOPE);
     put_bind(to_backend(s->session), span_cstr(s->session->tagging->reserved), statement, values,

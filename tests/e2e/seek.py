@@ -43,21 +43,22 @@ def _values(body):
 
 
 def seen_of(messages):
-    rows, cursors, said = [], [], {}
+    rows, cursors, said, ours = [], [], {}, False
     for kind, body in messages:
         if kind == "D":
             rows.append(_values(body))
         elif kind == "S":
             name, value, _ = body.split(b"\0")
             said[name[7:].decode()] = value.decode()
+        elif kind == "T":
+            ours = b"pgseek_cursor\0" in body
         elif kind == "E":
             raise wire.ServerError(wire.Message(kind, body))
-    # A passed statement has no columns of ours, and says so in its action.
-    action = said.get("action")
-    if action and not action.startswith("pass"):
+    if ours:  # also where the statement is passed: they are NULL then
         cursors = [(row[-2] or b"").decode() for row in rows]
         rows = [row[:-2] for row in rows]
-    return Seen(rows, cursors, said.get("next_cursor", ""), said.get("prev_cursor", ""), said.get("has_more") == "on", said.get("has_prev") == "on", action)
+    return Seen(rows, cursors, said.get("next_cursor", ""), said.get("prev_cursor", ""), said.get("has_more") == "on", said.get("has_prev") == "on",
+                said.get("action"))
 
 
 class Pager:
@@ -172,3 +173,10 @@ def ranks_of(rows):
     for row in rows:
         groups.setdefault(int(row[-1]), []).append(tuple(row[:-1]))
     return {rank: sorted(group, key=sort_key) for rank, group in groups.items()}
+
+
+def check_first_pages(pager, rows, sizes, locking=False):
+    """The first page in several sizes: what it holds and what it says."""
+    for size, page in zip(sizes, pager.ask_many([(None, size) for size in sizes])):
+        due = rows[:size]
+        _compare(f"first page, size {size}", page, due, len(due) == size if locking else len(rows) > size, False)

@@ -77,7 +77,7 @@ KEYS = [
     ("NOT NULL", "PRIMARY KEY (id)", "", "unique"), ("NOT NULL", "PRIMARY KEY (id)", "", "unique"), ("NOT NULL", "PRIMARY KEY (n, id)", "", "by n"),
     ("NOT NULL", "UNIQUE (id)", "", "unique"), ("", "UNIQUE (id)", "", "nulls"), ("", "UNIQUE NULLS NOT DISTINCT (id)", "", "one null"),
     ("NOT NULL", "UNIQUE (id) DEFERRABLE", "", "unique"), ("NOT NULL", "PRIMARY KEY (id) INCLUDE (m)", "", "unique"),
-    ("NOT NULL", "", "CREATE UNIQUE INDEX ON {} (id) WHERE n > 0", "by n above 0"), ("NOT NULL", "", "CREATE UNIQUE INDEX ON {} ((id::text))", "unique"),
+    ("NOT NULL", "", "CREATE UNIQUE INDEX ON {} (id) WHERE n > 0", "by n above 0"), ("NOT NULL", "", "CREATE UNIQUE INDEX ON {} (coalesce(id, id))", "unique"),
     ("NOT NULL", "", "CREATE UNIQUE INDEX ON {} (id, n)", "by n"), ("NOT NULL", "", "", "any"), ("", "", "", "nulls"),
     ("NOT NULL", "PRIMARY KEY (id), UNIQUE (n, m, id)", "", "unique"), ("NOT NULL", "UNIQUE (n, id), UNIQUE (id, m)", "", "unique"),
 ]
@@ -111,7 +111,7 @@ class World:
         columns = [Column("id", Kind(id_type, [], family)), Column("n", SMALL), Column("m", SMALL)]
         columns += [Column(f"{letter}{number}", kind) for letter, kind in zip("pqs", kinds)]
         not_null = [True if "(n, id)" in constraint else rng.random() < 0.5, rng.random() < 0.5] + [kind.family == "composite" or rng.random() < 0.5 for kind in kinds]
-        if form in ("hash", "range") and constraint and "(n, id)" not in constraint:
+        if form in ("hash", "range") and constraint not in ("", "PRIMARY KEY (n, id)"):
             constraint, index, ids, null = "PRIMARY KEY (n, id)", "", "by n", "NOT NULL"
             not_null[0] = True
         if form in ("hash", "range") and "UNIQUE" in index:

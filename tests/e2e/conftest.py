@@ -14,6 +14,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import cluster as clusters  # noqa: E402
+import corpus  # noqa: E402
 
 
 TEST_SECONDS = 180
@@ -30,6 +31,15 @@ def pytest_runtest_call(item):
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """What test_corpus.py expects to be rewritten and is passed for now."""
+    noted = sorted(set(config.stash.get(corpus.UNFINISHED, [])))
+    if noted:
+        terminalreporter.section(f"corpus: {len(noted)} statements that are not rewritten yet")
+        for line in noted:
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")

@@ -311,8 +311,7 @@ struct boundary { /* where the page starts, taken from a cursor */
     struct cursor cursor;
 };
 enum action send_page(struct session *session, const struct request *request, struct page *page,
-                      const struct pgseek_shape *shape, const struct boundary *boundary,
-                      const struct wire_param *params, bool spends_cursor);
+                      const struct boundary *boundary, const struct wire_param *params, bool spends_cursor);
 enum action send_original(struct session *session, const struct request *request, struct page *page);
 
 /* A value to bind: as the client sent it, or ours. */
@@ -330,6 +329,8 @@ enum action deliver_row(struct session *session, struct page *page, struct span 
 enum action deliver_description(struct session *session, struct page *page, struct span body, bool of_portal);
 enum action deliver_end(struct session *session, struct page *page, uint8_t type, struct span message);
 enum action deliver_digests(struct session *session, struct page *page, struct span body);
+/* How the server describes the client's own statement, for a page whose text would be described otherwise. */
+enum action deliver_names(struct session *session, struct page *page, struct span body);
 
 /* ---- retry.c ---- */
 /* The guard of a page failed with this SQLSTATE: 22012, 2201F, 2201E, 26000. */

@@ -164,6 +164,7 @@ struct session {
     bool doubtful;         /* the count of ReadyForQuery to come is not certain: nothing is rewritten */
     bool returning;        /* a statement's name was changed in a group that may still fail */
     bool dropping;         /* DEALLOCATE ALL or DISCARD ALL may be unanswered */
+    bool closes_unnamed;   /* a Query was answered here: the server still has an unnamed statement that it would take */
     int host_index;
     uint64_t id;
     uint64_t group; /* counts Syncs and Queries forwarded */

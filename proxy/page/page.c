@@ -7,9 +7,6 @@
 
 #include "../protocol/wire.h"
 
-#define OID_BOOL 16
-#define OID_TEXT 25
-
 struct page *page_new(void)
 {
     struct page *page = mem_zalloc(sizeof *page);
@@ -31,7 +28,9 @@ void page_unref(struct page *page)
 {
     if (!page || --page->refs > 0)
         return;
+    planned_shape_unref(page->origin);
     planned_unref(page->planned);
+    description_fini(&page->names);
     buf_fini(&page->first);
     buf_fini(&page->last);
     buf_fini(&page->held);
@@ -39,52 +38,19 @@ void page_unref(struct page *page)
     mem_free(page);
 }
 
-static bool adds_columns(const struct page *page)
+bool page_adds_columns(const struct page *page)
 {
     return page->deliver & PGSEEK_DELIVER_COLUMNS;
 }
 
+bool page_makes_cursors(const struct page *page)
+{
+    return page->planned && page->rows != PGSEEK_ROWS_PLAIN;
+}
+
 bool page_filters(const struct page *page)
 {
-    return page->nhidden > 0 || page->planned || adds_columns(page);
-}
-
-/* ---- RowDescription ---- */
-
-static void put_field(struct buf *out, const char *name, uint32_t type_oid, uint16_t type_len, int format)
-{
-    buf_put_cstr(out, name);
-    buf_put_u32(out, 0);
-    buf_put_u16(out, 0);
-    buf_put_u32(out, type_oid);
-    buf_put_u16(out, type_len);
-    buf_put_i32(out, -1);
-    buf_put_u16(out, (uint16_t)format);
-}
-
-bool page_put_description(const struct page *page, struct span body, bool of_portal, struct buf *out)
-{
-    struct reader rd = rd_init(body);
-    size_t count = wire_field_count(&rd);
-    size_t hidden = of_portal ? page->nhidden : 0;
-    if (rd.failed || count < hidden)
-        return false;
-    size_t visible = count - hidden;
-    const uint8_t *fields = rd.at;
-    struct wire_field field;
-    for (size_t i = 0; i < visible; i++)
-        wire_read_field(&rd, &field);
-    if (rd.failed)
-        return false;
-    size_t at = wire_open(out, 'T');
-    buf_put_u16(out, (uint16_t)(visible + (adds_columns(page) ? 2 : 0)));
-    buf_put(out, fields, (size_t)(rd.at - fields));
-    if (adds_columns(page)) {
-        put_field(out, "pgseek_cursor", OID_TEXT, (uint16_t)-1, of_portal ? page->column_format[0] : 0);
-        put_field(out, "pgseek_has_more", OID_BOOL, 1, of_portal ? page->column_format[1] : 0);
-    }
-    wire_close(out, at);
-    return !out->failed;
+    return page_makes_cursors(page) || page_adds_columns(page);
 }
 
 /* ---- cursors ---- */
@@ -117,98 +83,194 @@ static bool put_cursor(const struct page *page, const struct page_seal *seal, st
     return sealed;
 }
 
-/* ---- rows ---- */
+/* ---- where the page stands ---- */
 
-/* Splits a row: where the visible columns end, and the keys behind them. False when it is too narrow or malformed. */
-static bool split_row(const struct page *page, struct span body, size_t *visible, struct span *columns,
-                      struct span *keys)
+/* Whether rows follow and precede, in display order. */
+static void ends(const struct page *page, bool suspended, bool *has_more, bool *has_prev)
+{
+    bool full = page_makes_cursors(page) && page->limit >= 0 && page->passed >= page->limit;
+    bool beyond = page->look_ahead ? page->more_seen : full && page->limit > 0;
+    *has_more = page->backward ? page->bounded : beyond;
+    *has_prev = page->backward ? beyond : page->bounded;
+    if (page->limit == 0) /* no row was passed: the position stays what it was */
+        *has_prev = false;
+    else if (suspended && page_makes_cursors(page))
+        *has_more = true;
+    *has_more &= page_makes_cursors(page);
+    *has_prev &= page_makes_cursors(page);
+}
+
+static void keep(struct buf *to, struct span keys)
+{
+    buf_clear(to);
+    buf_put_span(to, keys);
+}
+
+/* ---- rows: what they say of the page ---- */
+
+/* A row of the server's: the client's columns, ours, and the keys that are the row's own. */
+struct row {
+    size_t visible;
+    struct span columns, hidden, keys;
+    bool is_shown;
+};
+
+static bool take_columns(struct reader *rd, size_t count, struct span *out)
+{
+    const uint8_t *start = rd->at;
+    int32_t len;
+    const uint8_t *data;
+    for (size_t i = 0; i < count; i++)
+        if (!wire_read_column(rd, &len, &data))
+            return false;
+    *out = span_of(start, (size_t)(rd->at - start));
+    return true;
+}
+
+/* False when it is too narrow or malformed. */
+static bool split_row(const struct page *page, struct span body, struct row *row)
 {
     struct reader rd = rd_init(body);
     size_t count = rd_u16(&rd);
-    int32_t len;
-    const uint8_t *data;
     if (rd.failed || count < page->nhidden)
         return false;
-    *visible = count - page->nhidden;
-    const uint8_t *start = rd.at;
-    for (size_t i = 0; i < *visible; i++)
-        if (!wire_read_column(&rd, &len, &data))
-            return false;
-    *columns = span_of(start, (size_t)(rd.at - start));
-    start = rd.at;
-    for (size_t i = 0; i < page->nhidden; i++) {
-        if (i == page->nkeys)
-            *keys = span_of(start, (size_t)(rd.at - start));
-        if (!wire_read_column(&rd, &len, &data))
-            return false;
-    }
-    if (page->nhidden == page->nkeys)
-        *keys = span_of(start, (size_t)(rd.at - start));
-    return rd_done(&rd);
+    *row = (struct row){.visible = count - page->nhidden};
+    return take_columns(&rd, row->visible, &row->columns) && take_columns(&rd, page->nhidden, &row->hidden) &&
+           rd_done(&rd);
 }
 
-static void set_flag(struct page *page, bool has_more)
+/* A row of the page itself: the one behind LIMIT only shows that there is more. */
+static bool note_page_row(struct page *page, struct row *row)
 {
-    if (page->held.len)
-        page->held.ptr[page->held_flag] =
-            page->column_format[1] == 1 ? (uint8_t)has_more : (uint8_t)(has_more ? 't' : 'f');
+    struct reader rd = rd_init(row->hidden);
+    if (!take_columns(&rd, page->nkeys, &row->keys))
+        return false;
+    row->is_shown = !(page->look_ahead && page->passed == page->limit);
+    if (!row->is_shown) {
+        page->more_seen = true;
+        return true;
+    }
+    if (page->passed++ == 0)
+        keep(&page->first, row->keys);
+    keep(&page->last, row->keys);
+    return true;
+}
+
+/* What all rows around an inner level say of it: how many rows it has with the look-ahead, and the keys of its ends. */
+static bool note_level(struct page *page, struct reader *rd)
+{
+    int32_t len;
+    const uint8_t *data;
+    struct span first;
+    struct span last;
+    if (!wire_read_column(rd, &len, &data) || len != 8 || data[0] & 0x80 || !take_columns(rd, page->nkeys, &first) ||
+        !take_columns(rd, page->nkeys, &last))
+        return false;
+    if (page->level_known)
+        return true;
+    int64_t rows = (int64_t)((uint64_t)get_u32(data) << 32 | get_u32(data + 4));
+    page->level_known = true;
+    page->more_seen = page->look_ahead && rows > page->limit;
+    page->passed = page->limit >= 0 && rows > page->limit ? page->limit : rows;
+    if (page->passed > 0) {
+        keep(&page->first, first);
+        keep(&page->last, last);
+    }
+    return true;
+}
+
+/* A row around an inner level; one comes even where the outside has none, and has no mark then. */
+static bool note_inner_row(struct page *page, struct row *row)
+{
+    struct reader rd = rd_init(row->hidden);
+    int32_t mark;
+    const uint8_t *data;
+    if (!wire_read_column(&rd, &mark, &data) || (mark != -1 && mark != 1))
+        return false;
+    row->is_shown = mark == 1;
+    return note_level(page, &rd) && rd_done(&rd);
+}
+
+static bool note_row(struct page *page, struct row *row)
+{
+    row->is_shown = true;
+    if (!page_makes_cursors(page))
+        return true;
+    return page->rows == PGSEEK_ROWS_INNER ? note_inner_row(page, row) : note_page_row(page, row);
+}
+
+/* ---- rows: what the client sees ---- */
+
+static void put_flag(const struct page *page, bool on, struct buf *out)
+{
+    buf_put_i32(out, 1);
+    buf_put_u8(out, page->column_format[1] == 1 ? (uint8_t)on : (uint8_t)(on ? 't' : 'f'));
 }
 
 static void flush_held(struct page *page, bool has_more, struct buf *out)
 {
-    set_flag(page, has_more);
+    if (page->held.len) { /* its last bytes are the flag */
+        page->held.len -= 5;
+        put_flag(page, has_more, &page->held);
+    }
     buf_put_span(out, buf_span(&page->held));
     out->failed |= page->held.failed;
     buf_clear(&page->held);
 }
 
-/* The two columns behind a row: its own cursor, and whether rows follow (filled in when it is known). */
-static bool put_columns(struct page *page, const struct page_seal *seal, struct span keys, struct buf *out)
+/* The row's own cursor; NULL where the key is too long for one, and where the row is not one of the page's. */
+static void put_own_cursor(const struct page *page, const struct page_seal *seal, struct span keys, struct buf *out)
 {
-    if (!page->planned) {
-        buf_put_i32(out, -1);
-        buf_put_i32(out, -1);
-        return true;
-    }
     struct buf cursor = {0};
-    bool fits = put_cursor(page, seal, keys, CURSOR_FORWARD, &cursor); /* else NULL: the key is too long for a cursor */
+    bool fits = page->rows == PGSEEK_ROWS_PAGE && put_cursor(page, seal, keys, CURSOR_FORWARD, &cursor);
     buf_put_i32(out, fits ? (int32_t)cursor.len : -1);
     if (fits)
         buf_put_span(out, buf_span(&cursor));
     out->failed |= cursor.failed;
     buf_fini(&cursor);
-    buf_put_i32(out, 1);
-    page->held_flag = out->len;
-    buf_put_u8(out, 0);
-    return !out->failed;
+}
+
+/* The two columns behind a row: its own cursor, and whether rows follow (filled in when it is known). */
+static void put_columns(struct page *page, const struct page_seal *seal, struct span keys, struct buf *out)
+{
+    bool has_more;
+    bool has_prev;
+    if (!page_makes_cursors(page)) {
+        buf_put_i32(out, -1);
+        buf_put_i32(out, -1);
+        return;
+    }
+    put_own_cursor(page, seal, keys, out);
+    ends(page, false, &has_more, &has_prev);
+    put_flag(page, has_more, out);
+}
+
+/* The last row of the page is held until it is known whether another follows. Around an inner level all is known. */
+static bool holds_rows(const struct page *page)
+{
+    return page_adds_columns(page) && page_makes_cursors(page) && page->rows == PGSEEK_ROWS_PAGE;
 }
 
 bool page_put_row(struct page *page, const struct page_seal *seal, struct span body, struct buf *out)
 {
-    size_t visible;
-    struct span columns;
-    struct span keys = span_of(NULL, 0);
-    if (!split_row(page, body, &visible, &columns, &keys))
+    struct row row;
+    if (!split_row(page, body, &row) || !note_row(page, &row))
         return false;
-    if (page->planned && page->look_ahead && page->delivered == page->limit) {
-        page->more_seen = true;
+    if (!row.is_shown) {
         page->run_swallowed = true;
         return true;
     }
-    if (page->delivered++ == 0)
-        buf_put_span(&page->first, keys);
+    page->delivered++;
     page->run++;
-    buf_clear(&page->last);
-    buf_put_span(&page->last, keys);
-    bool held = adds_columns(page) && page->planned;
+    bool held = holds_rows(page);
     if (held)
         flush_held(page, true, out);
     struct buf *to = held ? &page->held : out;
     size_t at = wire_open(to, 'D');
-    buf_put_u16(to, (uint16_t)(visible + (adds_columns(page) ? 2 : 0)));
-    buf_put_span(to, columns);
-    if (adds_columns(page) && !put_columns(page, seal, keys, to))
-        return false;
+    buf_put_u16(to, (uint16_t)(row.visible + (page_adds_columns(page) ? 2 : 0)));
+    buf_put_span(to, row.columns);
+    if (page_adds_columns(page))
+        put_columns(page, seal, row.keys, to);
     wire_close(to, at);
     return !to->failed && !page->first.failed && !page->last.failed;
 }
@@ -227,8 +289,11 @@ void page_start_run(struct page *page)
 bool page_end_run(struct page *page, bool complete, struct buf *out)
 {
     bool to_client = complete || page->run_swallowed;
+    bool has_more;
+    bool has_prev;
+    ends(page, !to_client, &has_more, &has_prev);
     if (page->held.len)
-        flush_held(page, page->more_seen || !to_client, out);
+        flush_held(page, has_more, out);
     return to_client;
 }
 
@@ -268,26 +333,10 @@ void page_report_fini(struct page_report *report)
     *report = (struct page_report){0};
 }
 
-/* Whether rows follow and precede, in display order. */
-static void ends(const struct page *page, bool suspended, bool *has_more, bool *has_prev)
-{
-    bool full = page->planned && page->limit >= 0 && page->delivered >= page->limit;
-    bool beyond = page->look_ahead ? page->more_seen : full && page->limit > 0;
-    if (page->limit == 0) { /* no row was passed: the position stays what it was */
-        *has_more = page->backward ? page->bounded : beyond;
-        *has_prev = false;
-        return;
-    }
-    *has_more = page->backward ? page->bounded : beyond;
-    *has_prev = page->backward ? beyond : page->bounded;
-    if (suspended && page->planned)
-        *has_more = true;
-}
-
 /* What the next and the previous cursor are made of: the keys of a row; an empty span is the very start or end. */
 static bool put_next(const struct page *page, const struct page_seal *seal, bool has_more, struct buf *out)
 {
-    if (page->delivered > 0)
+    if (page->passed > 0)
         return !(has_more || page->tail) || put_cursor(page, seal, buf_span(&page->last), CURSOR_FORWARD, out);
     if (page->backward && page->limit != 0)
         return put_cursor(page, seal, span_of(NULL, 0), CURSOR_FORWARD, out);
@@ -303,8 +352,7 @@ static bool put_prev(const struct page *page, const struct page_seal *seal, bool
 {
     if (!has_prev)
         return true;
-    return put_cursor(page, seal, page->delivered > 0 ? buf_span(&page->first) : span_of(NULL, 0), CURSOR_BACKWARD,
-                      out);
+    return put_cursor(page, seal, page->passed > 0 ? buf_span(&page->first) : span_of(NULL, 0), CURSOR_BACKWARD, out);
 }
 
 /* The text collected in buf; "" when it could not be made (a key that is too long for a cursor). */
@@ -340,24 +388,26 @@ static char *switch_text(bool on)
 
 bool page_report(const struct page *page, const struct page_seal *seal, bool suspended, struct page_report *report)
 {
-    bool has_more = false;
-    bool has_prev = false;
+    bool has_more;
+    bool has_prev;
     struct buf next = {0};
     struct buf prev = {0};
     bool next_ok = true;
     bool prev_ok = true;
-    if (page->planned) {
-        ends(page, suspended, &has_more, &has_prev);
+    ends(page, suspended, &has_more, &has_prev);
+    /* In the middle of the rows around an inner level there is no position that would not lose some of them. */
+    if (page_makes_cursors(page) && !(suspended && page->rows == PGSEEK_ROWS_INNER)) {
         next_ok = put_next(page, seal, has_more, &next);
         prev_ok = put_prev(page, seal, has_prev, &prev);
     }
     *report = (struct page_report){
+        .is_too_long = has_more && !next_ok,
         .value = {
             [PAGE_NEXT_CURSOR] = text_of(&next, next_ok),
             [PAGE_PREV_CURSOR] = text_of(&prev, prev_ok),
             [PAGE_HAS_MORE] = switch_text(has_more),
             [PAGE_HAS_PREV] = switch_text(has_prev),
-            [PAGE_ROWS] = page->planned ? number_text((uint64_t)page->delivered) : mem_strndup("", 0),
+            [PAGE_ROWS] = page_makes_cursors(page) ? number_text((uint64_t)page->delivered) : mem_strndup("", 0),
             [PAGE_TOTAL] = mem_strndup("", 0),
             [PAGE_ACTION] = action_text(page),
             [PAGE_ID] = number_text(page->id),
@@ -401,7 +451,7 @@ void page_put_report(const struct page *page, const struct page_report *report, 
     }
     if (page->deliver & PGSEEK_DELIVER_NOTICE)
         put_notice(report, out);
-    if (strcmp(report->value[PAGE_HAS_MORE], "on") == 0 && !*report->value[PAGE_NEXT_CURSOR])
+    if (report->is_too_long)
         wire_put_error(out, 'N',
                        &(struct wire_error){.severity = "WARNING",
                                             .sqlstate = "54000",

@@ -12,7 +12,10 @@ enum page_action { PAGE_FIRST, PAGE_KEYSET, PAGE_OFFSET, PAGE_PASS };
 struct page {
     int refs;
     struct planned *planned;          /* NULL for a pass */
-    const struct pgseek_shape *shape; /* the text that was sent; the plan's */
+    struct planned_shape *origin;     /* counted; of the text that was sent ... */
+    const struct pgseek_shape *shape; /* ... which is this */
+    struct description names;         /* of a text that would be described otherwise: what the original's says */
+    enum pgseek_rows rows;            /* how the server's rows stand to the client's */
     enum page_action action;
     enum pgseek_reason reason; /* of a pass */
     unsigned deliver;          /* bits of enum pgseek_deliver */
@@ -21,20 +24,21 @@ struct page {
     bool bounded;  /* a boundary was used, or rows stand before a last page */
     int64_t limit; /* the page's own LIMIT; -1: none */
     bool look_ahead;
-    size_t nhidden;       /* last columns of the server's rows that the client does not see ... */
-    size_t nkeys;         /* ... of which the first are the keys, in binary */
+    size_t nhidden;       /* last columns of the server's rows that the client does not see; in binary ... */
+    size_t nkeys;         /* ... with so many keys among them, once or (of an inner level) twice */
     int column_format[2]; /* of the delivered columns: text or binary */
     uint8_t part[CURSOR_PARTS][CURSOR_DIGEST];
     uint64_t id;
 
     int64_t delivered;      /* rows that the client has seen */
     int64_t run;            /* rows of the current Execute */
-    bool run_swallowed;     /* the look-ahead row came in the current Execute */
+    bool run_swallowed;     /* the current Execute brought a row that is not the client's: it is the last there is */
     bool more_seen;         /* the look-ahead row came at all */
     bool reported;          /* the end has been reported */
-    struct buf first, last; /* keys of the first and last row that were seen */
+    int64_t passed;         /* rows of the page: those delivered, or those of the inner level */
+    bool level_known;       /* of an inner level: its rows have been counted */
+    struct buf first, last; /* keys of the page's first and last row, if it has any */
     struct buf held;        /* deliver=columns: the last row, until it is known whether another follows */
-    size_t held_flag;       /* where in it has_more stands */
     struct buf incoming;    /* the cursor that the page was asked with */
 };
 
@@ -49,10 +53,15 @@ struct page *page_new(void) MUST_USE;
 struct page *page_ref(struct page *page);
 void page_unref(struct page *page);
 
+/* Whether it is read for its cursors: not a page that is passed, explained or declared. */
+bool page_makes_cursors(const struct page *page);
+/* deliver=columns: two more behind the client's own. */
+bool page_adds_columns(const struct page *page);
 /* Whether rows and descriptions go through the page at all. */
 bool page_filters(const struct page *page);
 
-/* A RowDescription body as the client is to see it, as a whole message. False when it does not fit the plan. */
+/* A RowDescription body as the client is to see it, as a whole message: the last columns are left out, and a text that
+ * would be described otherwise shows the original's names, tables and attribute numbers. False when it does not fit. */
 bool page_put_description(const struct page *page, struct span body, bool of_portal, struct buf *out) MUST_USE;
 
 /* A DataRow body: writes what the client is to see of it, if anything. False when the row does not fit the plan, or a
@@ -83,6 +92,7 @@ bool page_result_find(const char *name, enum page_result *result);
 
 struct page_report {
     char *value[PAGE_RESULTS];
+    bool is_too_long; /* no cursor could be made of the last row: its keys are too long */
 };
 void page_report_fini(struct page_report *report);
 /* Fills the report for the rows delivered so far; `suspended`: the portal stopped early. False when out of memory. */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sorting.h"
+
 /* ---- context ---- */
 
 void context_fini(struct context *context)
@@ -45,10 +47,9 @@ void planned_unref(struct planned *planned)
     if (!planned || --planned->refs > 0)
         return;
     while (planned->shapes) {
-        struct planned_shape *entry = planned->shapes;
-        planned->shapes = entry->next;
-        pgseek_shape_free(entry->shape);
-        mem_free(entry);
+        struct planned_shape *shape = planned->shapes;
+        planned->shapes = shape->next;
+        planned_shape_unref(shape);
     }
     pgseek_plan_free(planned->plan);
     pgseek_query_free(planned->query);
@@ -57,27 +58,6 @@ void planned_unref(struct planned *planned)
     free(planned->guard);
     buf_fini(&planned->key);
     mem_free(planned);
-}
-
-/* The part of the contract that says in which order the keys stand. */
-static bool digest_sort(struct planned *planned)
-{
-    struct buf text = {0};
-    bool has_text = false;
-    for (size_t i = 0; i < pgseek_plan_key_count(planned->plan); i++) {
-        const struct pgseek_key *key = pgseek_plan_key(planned->plan, i);
-        has_text |= key->is_text;
-        buf_put_format(&text, "%s %d%d%d %s\n", key->type_name, key->descending, key->nulls_first, key->nullable,
-                       key->identity ? key->identity : "");
-    }
-    if (has_text)
-        buf_put_text(&text, planned->context.value[PGSEEK_CTX_ENCODING]);
-    if (pgseek_plan_depends_on_settings(planned->plan))
-        buf_put_format(&text, "\n%s", planned->context.value[PGSEEK_CTX_LOCALE]);
-    struct span whole = buf_span(&text);
-    bool ok = !text.failed && cursor_digest(&whole, 1, planned->sort_part);
-    buf_fini(&text);
-    return ok;
 }
 
 static bool digest_query(struct planned *planned)
@@ -91,7 +71,8 @@ static bool digest_query(struct planned *planned)
 static bool finish_plan(struct planned *planned, const char *const *scope, size_t nscope)
 {
     planned->guard = pgseek_guard_new(planned->plan, scope, nscope);
-    return planned->guard && digest_sort(planned) && digest_query(planned);
+    return planned->guard && sorting_digest(planned->plan, &planned->context, planned->sort_part) &&
+           digest_query(planned);
 }
 
 struct planned *planned_new(const struct plan_source *source, enum pgseek_reason *reason)
@@ -121,32 +102,76 @@ struct planned *planned_new(const struct plan_source *source, enum pgseek_reason
     return NULL;
 }
 
+/* ---- shapes ---- */
+
+struct planned_shape *planned_shape_ref(struct planned_shape *shape)
+{
+    if (shape)
+        shape->refs++;
+    return shape;
+}
+
+void planned_shape_unref(struct planned_shape *shape)
+{
+    if (!shape || --shape->refs > 0)
+        return;
+    pgseek_shape_free(shape->shape);
+    mem_free(shape);
+}
+
 static bool same_key(const struct pgseek_shape_key *a, const struct pgseek_shape_key *b)
 {
     return a->seek == b->seek && a->null_mask == b->null_mask && a->look_ahead == b->look_ahead &&
            a->keep_offset == b->keep_offset;
 }
 
-const struct pgseek_shape *planned_shape(struct planned *planned, const struct pgseek_shape_key *key,
-                                         enum pgseek_reason *reason)
+/* Takes the shape of a key out of the list; without one the list loses what stands behind its last place. */
+static struct planned_shape *take_shape(struct planned *planned, const struct pgseek_shape_key *key)
 {
-    for (struct planned_shape *entry = planned->shapes; entry; entry = entry->next)
-        if (same_key(&entry->key, key))
-            return entry->shape;
-    struct planned_shape *entry = mem_zalloc(sizeof *entry);
-    if (!entry) {
+    size_t count = 0;
+    struct planned_shape **at = &planned->shapes;
+    for (; *at; at = &(*at)->next, count++)
+        if (same_key(&(*at)->key, key) || count == PLANNED_MAX_SHAPES - 1)
+            break;
+    struct planned_shape *shape = *at;
+    if (!shape)
+        return NULL;
+    *at = shape->next;
+    if (same_key(&shape->key, key))
+        return shape;
+    shape->is_dropped = true;
+    planned_shape_unref(shape);
+    return NULL;
+}
+
+static struct planned_shape *make_shape(struct planned *planned, const struct pgseek_shape_key *key,
+                                        enum pgseek_reason *reason)
+{
+    struct planned_shape *shape = mem_zalloc(sizeof *shape);
+    if (!shape) {
         *reason = PGSEEK_REASON_NOMEM;
         return NULL;
     }
-    entry->key = *key;
-    entry->shape = pgseek_shape_new(planned->plan, key, reason);
-    if (!entry->shape) {
-        mem_free(entry);
+    shape->refs = 1;
+    shape->key = *key;
+    shape->shape = pgseek_shape_new(planned->plan, key, reason);
+    if (shape->shape)
+        return shape;
+    mem_free(shape);
+    return NULL;
+}
+
+struct planned_shape *planned_shape(struct planned *planned, const struct pgseek_shape_key *key,
+                                    enum pgseek_reason *reason)
+{
+    struct planned_shape *shape = take_shape(planned, key);
+    if (!shape)
+        shape = make_shape(planned, key, reason);
+    if (!shape)
         return NULL;
-    }
-    entry->next = planned->shapes;
-    planned->shapes = entry;
-    return entry->shape;
+    shape->next = planned->shapes;
+    planned->shapes = shape;
+    return planned_shape_ref(shape);
 }
 
 /* ---- cache ---- */

@@ -16,11 +16,20 @@ void context_fini(struct context *context);
 bool context_is_known(const struct context *context);
 bool context_copy(struct context *to, const struct context *from) MUST_USE;
 
+/* The text for one kind of page, counted by references: pages on their way and texts kept on the server outlive its
+ * place in the plan's list. */
 struct planned_shape {
-    struct planned_shape *next;
+    int refs;
+    struct planned_shape *next; /* the one used before */
     struct pgseek_shape_key key;
     struct pgseek_shape *shape;
+    bool is_dropped; /* it has left the list and will not be found again */
 };
+struct planned_shape *planned_shape_ref(struct planned_shape *shape);
+void planned_shape_unref(struct planned_shape *shape);
+
+/* NULLs in a cursor choose the shape, so nullable keys make many of them: so many are kept, the last used ones. */
+#define PLANNED_MAX_SHAPES 32
 
 struct planned {
     int refs;
@@ -33,9 +42,9 @@ struct planned {
     char *guard;
     uint8_t query_part[CURSOR_DIGEST];
     uint8_t sort_part[CURSOR_DIGEST];
-    struct planned_shape *shapes;
-    int64_t made_at;       /* seconds since 1970: a reason that the catalog gave does not hold for ever */
-    struct planned *chain; /* in its hash slot */
+    struct planned_shape *shapes; /* newest use first */
+    int64_t made_at;              /* seconds since 1970: a reason that the catalog gave does not hold for ever */
+    struct planned *chain;        /* in its hash slot */
     struct planned *newer, *older;
 };
 
@@ -55,9 +64,9 @@ struct plan_source {
 /* Makes a planned statement out of what was asked. NULL with *reason: MORE, when the facts have a question now (nothing
  * is taken then), or NOMEM. */
 struct planned *planned_new(const struct plan_source *source, enum pgseek_reason *reason) MUST_USE;
-/* The text for one kind of page, made at its first use. NULL with *reason when it cannot be made. */
-const struct pgseek_shape *planned_shape(struct planned *planned, const struct pgseek_shape_key *key,
-                                         enum pgseek_reason *reason);
+/* The text for one kind of page, made at its first use: a new reference. NULL with *reason when it cannot be made. */
+struct planned_shape *planned_shape(struct planned *planned, const struct pgseek_shape_key *key,
+                                    enum pgseek_reason *reason);
 
 struct plan_cache;
 struct plan_cache *plan_cache_new(size_t max_plans);

@@ -119,6 +119,8 @@ static enum action reply_columns(struct session *session, struct pending *head, 
         return unexpected(session);
     if (head->role == ROLE_DESCRIBE || head->role == ROLE_PROBE)
         action = inquiry_described(session, head, 'T', body_of(message));
+    else if (head->role == ROLE_NAMES)
+        action = deliver_names(session, page, body_of(message));
     else if (is_ours(head))
         action = ACTION_DONE;
     return action == ACTION_FAIL ? action : done(session, action);
@@ -273,6 +275,14 @@ static enum action error_page(struct session *session, struct pending *head, str
     return action;
 }
 
+/* The client's own statement cannot be described: the error is about its text. */
+static enum action error_names(struct session *session)
+{
+    fail_group(session);
+    retry_over(session);
+    return ACTION_FORWARD;
+}
+
 static enum action error_client(struct session *session, struct pending *head, struct span message)
 {
     struct inquiry *inquiry = session->tagging ? &session->tagging->inquiry : NULL;
@@ -306,6 +316,7 @@ static enum action reply_error(struct session *session, struct pending *head, st
     case ROLE_REFUSE: return error_refused(session, head, message);
     case ROLE_SHAPE:
     case ROLE_PAGE: return error_page(session, head, message);
+    case ROLE_NAMES: return error_names(session);
     default: return error_client(session, head, message);
     }
 }

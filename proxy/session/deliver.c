@@ -33,6 +33,22 @@ enum action deliver_description(struct session *session, struct page *page, stru
     return ok ? ACTION_DONE : session_violation(session, SIDE_BACKEND, "a RowDescription does not fit the page");
 }
 
+static bool is_description(struct span body)
+{
+    struct reader rd = rd_init(body);
+    struct wire_field field;
+    for (size_t n = wire_field_count(&rd); n > 0 && !rd.failed; n--)
+        wire_read_field(&rd, &field);
+    return rd_done(&rd);
+}
+
+enum action deliver_names(struct session *session, struct page *page, struct span body)
+{
+    if (!is_description(body))
+        return session_violation(session, SIDE_BACKEND, "a RowDescription is malformed");
+    return description_read_columns(&page->names, body) ? ACTION_DONE : session_nomem(session);
+}
+
 /* What the page has come to, for the client and for SHOW. */
 static bool report(struct session *session, struct page *page, bool suspended)
 {
@@ -54,7 +70,7 @@ enum action deliver_end(struct session *session, struct page *page, uint8_t type
     if (!page->reported && !report(session, page, !to_client))
         return session_nomem(session);
     page->reported |= to_client;
-    if (to_client && page->planned) {
+    if (to_client && page_makes_cursors(page)) {
         char tag[40];
         snprintf(tag, sizeof tag, "SELECT %" PRId64, page->run);
         wire_put_command(out, tag);

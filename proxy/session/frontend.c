@@ -307,6 +307,21 @@ size_t frontend_needs(struct session *session, uint8_t type, size_t total, struc
     return rule->needs(session, total, body);
 }
 
+/* What a Query that was answered here owes the server. A Query that reaches it sees to that itself. */
+static bool close_unnamed(struct session *session, uint8_t type)
+{
+    bool is_extended = type == 'P' || type == 'B' || type == 'D' || type == 'E' || type == 'C';
+    if (!session->closes_unnamed || (!is_extended && type != 'Q'))
+        return true;
+    session->closes_unnamed = false;
+    if (!is_extended)
+        return true;
+    wire_put_target(to_backend(session), 'C', 'S', span_cstr(""));
+    wire_put_target(to_backend(session), 'C', 'P', span_cstr(""));
+    sent_backend(session);
+    return expect(session, PENDING_CLOSE, ROLE_SWALLOW) && expect(session, PENDING_CLOSE, ROLE_SWALLOW);
+}
+
 enum action frontend_stream(struct session *session, uint8_t type, size_t total, struct span body)
 {
     const struct rule *rule = &rules[type];
@@ -316,6 +331,8 @@ enum action frontend_stream(struct session *session, uint8_t type, size_t total,
         session->copy_in &= rule->in_copy || session->opaque;
         return ACTION_FORWARD;
     }
+    if (!close_unnamed(session, type))
+        return session_nomem(session);
     if (session->tagging && session->tagging->retry.possible)
         retry_passing(session, type, rule->in_retry);
     return rule->stream(session, total, body);
@@ -324,6 +341,8 @@ enum action frontend_stream(struct session *session, uint8_t type, size_t total,
 enum action frontend_message(struct session *session, uint8_t type, struct span message)
 {
     const struct rule *rule = &rules[type];
+    if (!close_unnamed(session, type))
+        return session_nomem(session);
     if (session->tagging && session->tagging->retry.possible)
         retry_note(session, message, rule->in_retry);
     return rule->message(session, message);

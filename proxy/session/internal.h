@@ -167,6 +167,7 @@ struct session {
     bool doubtful;         /* the count of ReadyForQuery to come is not certain: nothing is rewritten */
     bool returning;        /* a statement's name was changed in a group that may still fail */
     bool dropping;         /* DEALLOCATE ALL or DISCARD ALL may be unanswered */
+    bool closes_unnamed;   /* a Query was answered here: the server still has an unnamed statement that it would take */
     int host_index;
     uint64_t id;
     uint64_t group; /* counts Syncs and Queries forwarded */
@@ -317,8 +318,7 @@ struct boundary { /* where the page starts, taken from a cursor */
     struct cursor cursor;
 };
 enum action send_page(struct session *session, const struct request *request, struct page *page,
-                      const struct pgseek_shape *shape, const struct boundary *boundary,
-                      const struct wire_param *params, bool spends_cursor);
+                      const struct boundary *boundary, const struct wire_param *params, bool spends_cursor);
 enum action send_original(struct session *session, const struct request *request, struct page *page);
 
 /* A value to bind: as the client sent it, or ours. */
@@ -336,6 +336,8 @@ enum action deliver_row(struct session *session, struct page *page, struct span 
 enum action deliver_description(struct session *session, struct page *page, struct span body, bool of_portal);
 enum action deliver_end(struct session *session, struct page *page, uint8_t type, struct span message);
 enum action deliver_digests(struct session *session, struct page *page, struct span body);
+/* How the server describes the client's own statement, for a page whose text would be described otherwise. */
+enum action deliver_names(struct session *session, struct page *page, struct span body);
 
 /* ---- retry.c ---- */
 /* The guard of a page failed with this SQLSTATE: 22012, 2201F, 2201E, 26000. */

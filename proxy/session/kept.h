@@ -9,13 +9,14 @@
 #include "names.h"
 
 struct planned;
+struct planned_shape;
 struct statement;
 struct tagging;
 
 struct kept {
     struct object object;
-    const void *text;               /* a shape or a guard: the planned statement's own pointer is its identity */
-    struct planned *planned;        /* held, so that the identity stays its own */
+    struct planned *planned;        /* counted: whose text it is */
+    struct planned_shape *shape;    /* counted; NULL: the guard */
     bool is_ready;                  /* the server has said ParseComplete */
     bool is_orphan;                 /* its statement is gone: to be closed on the server */
     struct kept *next_of_statement; /* counted */
@@ -23,8 +24,10 @@ struct kept {
     char name[48];
 };
 
-/* The kept text of a statement, made when there is none; borrowed. NULL when out of memory. */
-struct kept *kept_get(struct tagging *tagging, struct statement *statement, struct planned *planned, const void *text);
+/* The kept text of a statement, a shape's or (shape NULL) the guard's, made when there is none; borrowed. NULL when out
+ * of memory. Texts that the plan has dropped become orphans. */
+struct kept *kept_get(struct tagging *tagging, struct statement *statement, struct planned *planned,
+                      struct planned_shape *shape);
 /* The statement goes, or its plan is another one: what it kept is to be closed. */
 void kept_orphan(struct kept **list);
 /* The next orphan of the session, taken out of its list; the reference passes. NULL when there is none. */

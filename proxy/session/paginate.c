@@ -4,6 +4,8 @@
  * missing. It must not know how the page's messages look. */
 #include "decision.h"
 
+#include "../page/sorting.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -174,25 +176,19 @@ static bool digest_who(const struct planned *planned, uint8_t out[CURSOR_DIGEST]
     return cursor_digest(chunks, 2, out);
 }
 
-/* What the cursor and the plan disagree about, in words; NULL when they agree. */
-static const char *disagreement(const struct cursor *cursor, const struct planned *planned, const uint8_t *who)
+/* Whether the cursor is one of this plan; if not, `detail` says what they disagree about. */
+static bool contract_holds(const struct cursor *cursor, const struct planned *planned, const uint8_t *who, char *detail,
+                           size_t size)
 {
+    const char *what = NULL;
     if (!cursor_part_equal(cursor->part[CURSOR_WHO], who))
-        return "It was made for another database or another role.";
-    if (!cursor_part_equal(cursor->part[CURSOR_QUERY], planned->query_part))
-        return "It was made for another statement, or the same names mean other tables now.";
-    if (!cursor_part_equal(cursor->part[CURSOR_SORT], planned->sort_part))
-        return "The sort keys have changed: their types, NOT NULL, collation version, enum labels or client_encoding.";
-    if (cursor->nvalues == 0)
-        return NULL;
-    if (cursor->nvalues != pgseek_plan_key_count(planned->plan))
-        return "It has another number of sort keys.";
-    for (size_t i = 0; i < cursor->nvalues; i++) {
-        const struct pgseek_key *key = pgseek_plan_key(planned->plan, i);
-        if (cursor->value[i].type_oid != key->type_oid || (cursor->value[i].len < 0 && !key->nullable))
-            return "A sort key has another type, or may not be NULL any more.";
-    }
-    return NULL;
+        what = "It was made for another database or another role.";
+    else if (!cursor_part_equal(cursor->part[CURSOR_QUERY], planned->query_part))
+        what = "It was made for another statement, or the same names mean other tables now.";
+    if (!what)
+        return sorting_fits(planned->plan, &planned->context, planned->sort_part, cursor, detail, size);
+    snprintf(detail, size, "%s", what);
+    return false;
 }
 
 static enum step check_contract(struct decision *d)
@@ -200,8 +196,8 @@ static enum step check_contract(struct decision *d)
     uint8_t who[CURSOR_DIGEST];
     if (!digest_who(d->planned, who))
         return STEP_NOMEM;
-    const char *detail = disagreement(&d->boundary.cursor, d->planned, who);
-    if (!detail)
+    char detail[sizeof d->error.detail];
+    if (contract_holds(&d->boundary.cursor, d->planned, who, detail, sizeof detail))
         return STEP_ON;
     return d->is_fresh || d->session->tagging->asked_again ? not_ours(d, detail) : planning_ask_again(d);
 }
@@ -280,6 +276,13 @@ static struct page *new_page(const struct decision *d)
     return page;
 }
 
+/* Not where the row more would be locked or fetched by somebody. */
+static bool looks_ahead(const struct decision *d)
+{
+    return d->limit >= 0 && d->limit < INT64_MAX && !pgseek_plan_is_locking(d->planned->plan) &&
+           pgseek_query_verb(d->planned->query) != PGSEEK_VERB_DECLARE;
+}
+
 /* The page with its shape; NULL with a step that is not STEP_ON. */
 static struct page *plan_page(struct decision *d, enum step *step)
 {
@@ -289,16 +292,18 @@ static struct page *plan_page(struct decision *d, enum step *step)
     *step = STEP_NOMEM;
     if (!page)
         return NULL;
-    page->look_ahead = d->limit >= 0 && d->limit < INT64_MAX && !pgseek_plan_is_locking(d->planned->plan);
+    page->look_ahead = looks_ahead(d);
     struct pgseek_shape_key key = {
         .seek = seek, .null_mask = null_mask(&d->boundary), .look_ahead = page->look_ahead, .keep_offset = by_offset};
-    page->shape = planned_shape(d->planned, &key, &d->reason);
-    if (!page->shape) {
+    page->origin = planned_shape(d->planned, &key, &d->reason);
+    if (!page->origin) {
         *step = d->reason == PGSEEK_REASON_NOMEM ? STEP_NOMEM : STEP_PASS;
         page_unref(page);
         return NULL;
     }
     page->planned = planned_ref(d->planned);
+    page->shape = page->origin->shape;
+    page->rows = page->shape->rows;
     page->nkeys = page->shape->nkeys;
     page->nhidden = page->shape->nhidden;
     page->backward = seek == PGSEEK_SEEK_BEFORE || seek == PGSEEK_SEEK_LAST;
@@ -360,8 +365,7 @@ static enum action carry_out_page(struct decision *d)
     struct page *page = plan_page(d, &step);
     if (!page)
         return step == STEP_PASS ? pass_or_refuse(d) : session_nomem(d->session);
-    enum action action =
-        send_page(d->session, d->request, page, page->shape, &d->boundary, d->params, d->cursor_from_variable);
+    enum action action = send_page(d->session, d->request, page, &d->boundary, d->params, d->cursor_from_variable);
     page_unref(page);
     return action;
 }

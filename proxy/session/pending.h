@@ -31,6 +31,7 @@ enum pending_role {
     ROLE_PROBE,    /* ... or of a text that the facts want described: the server may refuse it */
     ROLE_SIDE_END, /* ours: the last reply of the side queries */
     ROLE_SHAPE,    /* ours: the Parse of a page's text */
+    ROLE_NAMES,    /* ours: the description of the client's statement, which the page is to show as its own */
     ROLE_PAGE,     /* the Bind of a page: the reply is the client's BindComplete, unless it has had it */
     ROLE_GUARD,    /* ours: the guard of a page */
     ROLE_REFUSE,   /* ours: a Parse that fails in the place of a refused message */

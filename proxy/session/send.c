@@ -140,13 +140,13 @@ struct text {
     struct kept *kept; /* NULL: not kept */
 };
 
-static bool choose_text(const struct sending *s, const void *identity, struct text *out)
+static bool choose_text(const struct sending *s, struct planned_shape *shape, struct text *out)
 {
     struct tagging *tagging = s->session->tagging;
     *out = (struct text){.name = tagging->reserved};
     if (s->request->simple || s->request->name.len == 0)
         return true;
-    out->kept = kept_get(tagging, s->request->statement, s->page->planned, identity);
+    out->kept = kept_get(tagging, s->request->statement, s->page->planned, shape);
     if (!out->kept)
         return false;
     out->name = out->kept->name;
@@ -194,6 +194,27 @@ static bool put_orphans(const struct sending *s)
             return false;
     }
     return true;
+}
+
+/* ---- names ---- */
+
+/* Where the page's text would be described otherwise than the client's own, the server is asked for that description:
+ * behind the page's Bind, so that the tables are locked and cannot change in between. */
+static bool put_names(const struct sending *s)
+{
+    const struct statement *statement = s->request->statement;
+    struct buf *out = to_backend(s->session);
+    if (!s->shape->own_describe)
+        return true;
+    if (!s->request->simple) {
+        wire_put_target(out, 'D', 'S', s->request->name);
+        return expect_for_page(s, PENDING_DESCRIBE_STATEMENT, ROLE_NAMES) != NULL;
+    }
+    const char *name = s->session->tagging->reserved;
+    wire_put_parse(out, name, span_of(statement->sql, statement->sql_len), statement->oids, statement->noids);
+    wire_put_target(out, 'D', 'S', span_cstr(name));
+    return expect(s->session, PENDING_PARSE, ROLE_NAMES) &&
+           expect_for_page(s, PENDING_DESCRIBE_STATEMENT, ROLE_NAMES) && put_close(s, name);
 }
 
 /* ---- the guard ---- */
@@ -249,7 +270,7 @@ static bool put_guard(const struct sending *s)
 {
     struct span portal = span_cstr(s->session->tagging->reserved);
     struct text text;
-    if (!choose_text(s, s->page->planned->guard, &text) || !put_prepare(s, &text, put_guard_parse, ROLE_GUARD) ||
+    if (!choose_text(s, NULL, &text) || !put_prepare(s, &text, put_guard_parse, ROLE_GUARD) ||
         !put_guard_bind(s, text.name) || !expect_text(s, &text, PENDING_BIND, ROLE_GUARD))
         return false;
     wire_put_execute(to_backend(s->session), portal, 0);
@@ -284,14 +305,14 @@ static struct portal *page_portal(const struct sending *s, bool spends_cursor)
 static bool put_extended(const struct sending *s, bool spends_cursor)
 {
     struct text text;
-    if (!put_revalidation(s) || !put_orphans(s) || !choose_text(s, s->shape, &text) ||
+    if (!put_revalidation(s) || !put_orphans(s) || !choose_text(s, s->page->origin, &text) ||
         !put_prepare(s, &text, put_page_parse, ROLE_SHAPE) || !put_page_bind(s, text.name) ||
         !expect_text(s, &text, PENDING_BIND, ROLE_PAGE))
         return false;
     struct portal *portal = page_portal(s, spends_cursor);
     struct pending *bind = pending_at(&s->session->owed, s->session->owed.count - 1);
     return portal && change_portal(s->session, bind, s->request->portal, portal) && put_release(s, &text) &&
-           put_guard(s);
+           put_names(s) && put_guard(s);
 }
 
 /* ---- a page in the simple protocol ---- */
@@ -300,9 +321,9 @@ static bool put_simple(const struct sending *s, bool spends_cursor)
 {
     /* A simple Query takes the unnamed statement away first, whatever becomes of it. */
     struct text text;
-    bool ok = put_close(s, "") && choose_text(s, s->shape, &text) &&
+    bool ok = put_close(s, "") && choose_text(s, s->page->origin, &text) &&
               put_prepare(s, &text, put_page_parse, ROLE_SHAPE) && put_page_bind(s, text.name) &&
-              expect_for_page(s, PENDING_BIND, ROLE_SHAPE) && put_release(s, &text) && put_guard(s);
+              expect_for_page(s, PENDING_BIND, ROLE_SHAPE) && put_release(s, &text) && put_names(s) && put_guard(s);
     if (!ok)
         return false;
     struct buf *out = to_backend(s->session);
@@ -333,11 +354,14 @@ static bool is_repeatable(const struct session *session)
 }
 
 enum action send_page(struct session *session, const struct request *request, struct page *page,
-                      const struct pgseek_shape *shape, const struct boundary *boundary,
-                      const struct wire_param *params, bool spends_cursor)
+                      const struct boundary *boundary, const struct wire_param *params, bool spends_cursor)
 {
-    struct sending s = {
-        .session = session, .request = request, .page = page, .shape = shape, .boundary = boundary, .params = params};
+    struct sending s = {.session = session,
+                        .request = request,
+                        .page = page,
+                        .shape = page->shape,
+                        .boundary = boundary,
+                        .params = params};
     set_i64(s.limit, page->limit);
     set_i64(s.fetch, page->limit + (page->look_ahead ? 1 : 0));
     retry_start(session, request, is_repeatable(session));

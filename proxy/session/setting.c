@@ -148,11 +148,16 @@ static void answer_set(struct session *session, const struct pgseek_variable *va
     wire_put_command(to_frontend(session), variable->verb == PGSEEK_VAR_RESET ? "RESET" : "SET");
 }
 
+/* Every Query takes the unnamed statement and portal away. The server hears of it with the next message that could
+ * name them: until then it may have none of ours to answer. */
 static enum action answered(struct session *session)
 {
+    session->closes_unnamed = true;
+    bool ok = names_put(&session->statements, span_cstr(""), NULL, NULL) &&
+              names_put(&session->portals, span_cstr(""), NULL, NULL);
     wire_put_ready(to_frontend(session), session->status);
     sent_frontend(session);
-    return ACTION_DONE;
+    return ok ? ACTION_DONE : session_nomem(session);
 }
 
 static enum action answer(struct session *session, const struct pgseek_variable *variable)

@@ -34,6 +34,16 @@ static const struct talk talks[] = {
      .expected =
          "T(set_config) D(abc) C(SELECT 1) Z(I) T(current_setting) D(abc) C(SELECT 1) Z(I) T(w) D(abc) C(SELECT 1) "
          "Z(I) T(w) D(abc) C(SELECT 1) Z(I) T(?column?) D(set_config('work_mem', '1', true)) C(SELECT 1) Z(I)"},
+    {.name = "the unnamed statement goes with every query",
+     .script = "P - select 1\nB - -\nE - 0\nS\nwait\nQ set pgseek.walk = 'a'\nB - -\nE - 0\nS\nP - " FEED
+               "\nS\nwait\n" SHOW_WALK "D S -\nS\nP - select 2\nB - -\nE - 0\nS",
+     .expected = "1 2 D(1) C(SELECT 1) Z(I) C(SET) Z(I) E(26000) Z(I) 1 Z(I) T(pgseek.walk) D(a) C(SHOW) Z(I) E(26000) "
+                 "Z(I) 1 2 D(2) C(SELECT 1) Z(I)"},
+    {.name = "the unnamed portal goes too, named ones stay",
+     .script = "Q begin\nP a " FEED "\nB x a\nB - a\nS\nwait\n" SHOW_WALK "E x 0\nS\nE - 0\nS\nQ rollback",
+     .expected = "C(BEGIN) Z(T) 1 2 2 Z(T) T(pgseek.walk) D() C(SHOW) Z(T) D(1,b1) D(2,b2) [first 2 more next] "
+                 "C(SELECT 2) Z(T) E(34000) Z(E) C(ROLLBACK) Z(I)",
+     .server = {.rows = 3}},
     {.name = "rolled back",
      .script = "Q begin\nQ set pgseek.walk = 'abc'\n" SHOW_WALK "Q rollback\n" SHOW_WALK,
      .expected = "C(BEGIN) Z(T) C(SET) Z(T) T(pgseek.walk) D(abc) C(SHOW) Z(T) C(ROLLBACK) Z(I) T(pgseek.walk) D() "

@@ -14,6 +14,8 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import cluster as clusters  # noqa: E402
+import corpus  # noqa: E402
+import joins  # noqa: E402
 
 
 TEST_SECONDS = 180
@@ -30,6 +32,19 @@ def pytest_runtest_call(item):
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """What the corpus expects to be rewritten and is passed for now, and how many joins were proved."""
+    noted = sorted(set(config.stash.get(corpus.UNFINISHED, [])))
+    if noted:
+        terminalreporter.section(f"corpus: {len(noted)} statements that are not rewritten yet")
+        for line in noted:
+            terminalreporter.write_line(line)
+    outcomes = config.stash.get(joins.OUTCOMES, {})
+    if outcomes:
+        terminalreporter.section("joins")
+        terminalreporter.write_line(", ".join(f"{count} {name}" for name, count in sorted(outcomes.items(), key=lambda item: -item[1])))
 
 
 @pytest.fixture(scope="session")

@@ -57,8 +57,10 @@ class Asker:
     def ask(self, cursor=None):
         raise NotImplementedError
 
-    def tag(self, cursor):
-        return f"/* pgseek{f' cursor={cursor}' if cursor else ''}{f' {self.options}' if self.options else ''} */"
+    def tagged(self, sql, cursor):
+        """The statement with its tag: where `:tag` stands, else at the end."""
+        tag = f"/* pgseek{f' cursor={cursor}' if cursor else ''}{f' {self.options}' if self.options else ''} */"
+        return sql.replace(":tag", tag) if ":tag" in sql else f"{sql} {tag}"
 
 
 class Simple(Asker):
@@ -66,7 +68,7 @@ class Simple(Asker):
 
     def ask(self, cursor=None):
         sql = re.sub(r"\$(\d+)", lambda m: literal(self.params[int(m.group(1)) - 1]), self.sql)
-        return page_of(self.conn.ask(wire.query(f"{sql} {self.tag(cursor)}")))
+        return page_of(self.conn.ask(wire.query(self.tagged(sql, cursor))))
 
 
 class Extended(Asker):
@@ -76,7 +78,7 @@ class Extended(Asker):
     name = ""
 
     def text(self):
-        return f"{self.sql} {self.tag(f'${len(self.params) + 1}')}"
+        return self.tagged(self.sql, f"${len(self.params) + 1}")
 
     def parse(self):
         return wire.parse(self.text(), self.name)

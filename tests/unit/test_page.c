@@ -9,62 +9,9 @@
 
 #include <cmocka.h>
 
-#include "../../proxy/page/page.h"
 #include "../../proxy/protocol/wire.h"
 #include "fixture.h"
-
-#define NOW 1800000000
-
-static char on[] = "on", utf8[] = "UTF8", path[] = "public", user[] = "u", database[] = "d", temp[] = "0";
-
-static struct keyring *keyring;
-
-static struct page_seal seal(void)
-{
-    return (struct page_seal){.keyring = keyring, .sign = true, .now = NOW};
-}
-
-static struct planned *plan(void)
-{
-    enum pgseek_reason reason;
-    struct context context = {{[PGSEEK_CTX_SEARCH_PATH] = path,
-                               [PGSEEK_CTX_USER] = user,
-                               [PGSEEK_CTX_DATABASE] = database,
-                               [PGSEEK_CTX_STRINGS] = on,
-                               [PGSEEK_CTX_ENCODING] = utf8,
-                               [PGSEEK_CTX_TEMP] = temp,
-                               [PGSEEK_CTX_LOCALE] = temp}};
-    struct description description = {.columns = mem_zalloc(sizeof *description.columns), .ncolumns = 1};
-    struct pgseek_query *query = fixture_query("SELECT note FROM booking ORDER BY id LIMIT 2", &reason);
-    assert_non_null(query);
-    struct pgseek_facts *facts = fixture_facts(fixture_shop, query);
-    description.columns[0].name = mem_strndup("note", 4);
-    description.columns[0].type_oid = 25;
-    const struct plan_source source = {
-        .query = &query, .description = &description, .facts = facts, .context = &context};
-    struct planned *planned = planned_new(&source, &reason);
-    while (!planned && reason == PGSEEK_REASON_MORE) {
-        fixture_answer(fixture_shop, facts);
-        planned = planned_new(&source, &reason);
-    }
-    pgseek_facts_free(facts);
-    assert_true(planned && planned->plan);
-    return planned;
-}
-
-/* A page of two rows at most: one column of the client's, one hidden key. */
-static struct page *new_page(unsigned deliver)
-{
-    struct page *page = page_new();
-    assert_non_null(page);
-    page->planned = plan();
-    page->deliver = deliver;
-    page->limit = 2;
-    page->look_ahead = true;
-    page->nhidden = page->nkeys = 1;
-    page->id = 7;
-    return page;
-}
+#include "page_fixture.h"
 
 /* The body of a row: a text and a key. */
 static void make_row(struct buf *row, const char *note, int64_t key)
@@ -80,59 +27,24 @@ static void make_row(struct buf *row, const char *note, int64_t key)
 static bool put(struct page *page, const char *note, int64_t key, struct buf *out)
 {
     struct buf row = {0};
-    struct page_seal with = seal();
+    struct page_seal with = page_fixture_seal();
     make_row(&row, note, key);
     bool ok = page_put_row(page, &with, buf_span(&row), out);
     buf_fini(&row);
     return ok;
 }
 
-/* The first columns of the rows in `out`, each with its number of columns: "a1 b1 ". */
-static void list(const struct buf *out, char *text, size_t size)
-{
-    text[0] = '\0';
-    for (size_t at = 0; at < out->len; at += get_u32(out->ptr + at + 1) + 1u) {
-        int32_t len;
-        const uint8_t *data;
-        struct reader rd = rd_init(span_of(out->ptr + at + WIRE_HEADER, get_u32(out->ptr + at + 1) - 4));
-        unsigned columns = rd_u16(&rd);
-        assert_int_equal(out->ptr[at], 'D');
-        assert_true(wire_read_column(&rd, &len, &data));
-        snprintf(text + strlen(text), size - strlen(text), "%.*s%u ", (int)len, (const char *)data, columns);
-    }
-}
-
-static void assert_rows(const struct buf *out, const char *wanted)
-{
-    char text[128];
-    list(out, text, sizeof text);
-    assert_string_equal(text, wanted);
-}
-
-/* The key that a token holds; -1 for a token without keys, which stands for the very start or end. */
-static int64_t key_in(const char *token, enum cursor_direction direction)
-{
-    struct cursor cursor;
-    struct pgseek_error error;
-    assert_true(cursor_open(keyring, span_cstr(token), NOW, 0, &cursor, &error));
-    assert_int_equal(cursor.direction, direction);
-    assert_int_equal(cursor.issued, NOW);
-    int64_t key = cursor.nvalues ? (int64_t)get_u32(cursor.value[0].data + 4) : -1;
-    cursor_fini(&cursor);
-    return key;
-}
-
 /* ---- rows ---- */
 
 static void the_look_ahead_row_is_swallowed(void **state)
 {
-    struct page *page = new_page(PGSEEK_DELIVER_STATUS);
+    struct page *page = page_fixture_new(PGSEEK_DELIVER_STATUS);
     struct buf out = {0};
     struct page_report report;
-    struct page_seal with = seal();
+    struct page_seal with = page_fixture_seal();
     (void)state;
     assert_true(put(page, "a", 1, &out) && put(page, "b", 2, &out) && put(page, "c", 3, &out));
-    assert_rows(&out, "a1 b1 ");
+    page_fixture_rows(&out, "a1 b1 ");
     assert_true(page_end_run(page, true, &out));
     assert_int_equal(page->run, 2);
     assert_true(page_report(page, &with, false, &report));
@@ -142,7 +54,7 @@ static void the_look_ahead_row_is_swallowed(void **state)
     assert_string_equal(report.value[PAGE_ACTION], "first");
     assert_string_equal(report.value[PAGE_ID], "7");
     assert_string_equal(report.value[PAGE_PREV_CURSOR], "");
-    assert_int_equal(key_in(report.value[PAGE_NEXT_CURSOR], CURSOR_FORWARD), 2);
+    assert_int_equal(page_fixture_key(report.value[PAGE_NEXT_CURSOR], CURSOR_FORWARD), 2);
     page_report_fini(&report);
     page_unref(page);
     buf_fini(&out);
@@ -175,8 +87,8 @@ static void reports(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct page *page = new_page(PGSEEK_DELIVER_STATUS);
-        struct page_seal with = seal();
+        struct page *page = page_fixture_new(PGSEEK_DELIVER_STATUS);
+        struct page_seal with = page_fixture_seal();
         struct page_report report;
         struct buf out = {0};
         page->backward = cases[i].backward;
@@ -191,8 +103,8 @@ static void reports(void **state)
         if (strcmp(report.value[PAGE_HAS_MORE], cases[i].has_more) != 0 ||
             strcmp(report.value[PAGE_HAS_PREV], cases[i].has_prev) != 0)
             fail_msg("%s: more %s, prev %s", cases[i].name, report.value[PAGE_HAS_MORE], report.value[PAGE_HAS_PREV]);
-        int64_t next_key = *next ? key_in(next, CURSOR_FORWARD) : -2;
-        int64_t prev_key = *prev ? key_in(prev, CURSOR_BACKWARD) : -2;
+        int64_t next_key = *next ? page_fixture_key(next, CURSOR_FORWARD) : -2;
+        int64_t prev_key = *prev ? page_fixture_key(prev, CURSOR_BACKWARD) : -2;
         if (next_key != cases[i].next || prev_key != cases[i].prev)
             fail_msg("%s: next %d, prev %d", cases[i].name, (int)next_key, (int)prev_key);
         page_report_fini(&report);
@@ -204,7 +116,7 @@ static void reports(void **state)
 /* Rows of each Execute are counted apart; whoever swallows the look-ahead row is told CommandComplete. */
 static void runs(void **state)
 {
-    struct page *page = new_page(PGSEEK_DELIVER_STATUS);
+    struct page *page = page_fixture_new(PGSEEK_DELIVER_STATUS);
     struct buf out = {0};
     (void)state;
     assert_true(put(page, "a", 1, &out));
@@ -217,21 +129,21 @@ static void runs(void **state)
     assert_true(put(page, "c", 3, &out));
     assert_int_equal(page->run, 0);
     assert_true(page_end_run(page, false, &out)); /* the server stopped behind the look-ahead row */
-    assert_rows(&out, "a1 b1 ");
+    page_fixture_rows(&out, "a1 b1 ");
     page_unref(page);
     buf_fini(&out);
 }
 
 static void without_look_ahead_all_rows_are_seen(void **state)
 {
-    struct page *page = new_page(PGSEEK_DELIVER_STATUS);
+    struct page *page = page_fixture_new(PGSEEK_DELIVER_STATUS);
     struct page_report report;
-    struct page_seal with = seal();
+    struct page_seal with = page_fixture_seal();
     struct buf out = {0};
     (void)state;
     page->look_ahead = false; /* FOR UPDATE */
     assert_true(put(page, "a", 1, &out) && put(page, "b", 2, &out));
-    assert_rows(&out, "a1 b1 ");
+    page_fixture_rows(&out, "a1 b1 ");
     assert_true(page_report(page, &with, false, &report));
     assert_string_equal(report.value[PAGE_HAS_MORE], "on"); /* full: there may be more */
     page_report_fini(&report);
@@ -251,7 +163,7 @@ static char flag_of(const struct buf *out, size_t nth)
 
 static void each_row_has_its_cursor(void **state)
 {
-    struct page *page = new_page(PGSEEK_DELIVER_COLUMNS);
+    struct page *page = page_fixture_new(PGSEEK_DELIVER_COLUMNS);
     struct buf out = {0};
     char token[CURSOR_MAX_TOKEN + 1] = "";
     int32_t len;
@@ -260,16 +172,16 @@ static void each_row_has_its_cursor(void **state)
     assert_true(put(page, "a", 1, &out));
     assert_int_equal(out.len, 0); /* held until it is known whether another follows */
     assert_true(put(page, "b", 2, &out));
-    assert_rows(&out, "a3 ");
+    page_fixture_rows(&out, "a3 ");
     assert_true(put(page, "c", 3, &out));
     assert_true(page_end_run(page, true, &out));
-    assert_rows(&out, "a3 b3 ");
+    page_fixture_rows(&out, "a3 b3 ");
     assert_int_equal(flag_of(&out, 0), 't');
     assert_int_equal(flag_of(&out, 1), 't');
     struct reader rd = rd_init(span_of(out.ptr + WIRE_HEADER + 2, out.len - WIRE_HEADER - 2));
     assert_true(wire_read_column(&rd, &len, &data) && wire_read_column(&rd, &len, &data));
     memcpy(token, data, (size_t)len);
-    assert_int_equal(key_in(token, CURSOR_FORWARD), 1);
+    assert_int_equal(page_fixture_key(token, CURSOR_FORWARD), 1);
     page_unref(page);
     buf_fini(&out);
 }
@@ -278,7 +190,7 @@ static void the_last_row_says_so(void **state)
 {
     (void)state;
     for (int format = 0; format < 2; format++) {
-        struct page *page = new_page(PGSEEK_DELIVER_COLUMNS);
+        struct page *page = page_fixture_new(PGSEEK_DELIVER_COLUMNS);
         struct buf out = {0};
         page->column_format[1] = format;
         assert_true(put(page, "a", 1, &out) && put(page, "b", 2, &out));
@@ -298,7 +210,7 @@ static void descriptions_lose_what_is_hidden(void **state)
 {
     static const char two[] = "\0\2" FIELD("note") FIELD("pgseek_k1");
     static const char one[] = "\0\1" FIELD("note");
-    struct page *page = new_page(PGSEEK_DELIVER_STATUS);
+    struct page *page = page_fixture_new(PGSEEK_DELIVER_STATUS);
     struct buf out = {0};
     (void)state;
     assert_true(page_put_description(page, span_of(two, sizeof two - 1), true, &out));
@@ -325,18 +237,18 @@ static void rows_that_do_not_fit_are_refused(void **state)
 {
     struct buf row = {0};
     struct buf out = {0};
-    struct page_seal with = seal();
+    struct page_seal with = page_fixture_seal();
     (void)state;
     make_row(&row, "note", 5);
     for (size_t len = 0; len < row.len; len++) {
-        struct page *page = new_page(PGSEEK_DELIVER_STATUS);
+        struct page *page = page_fixture_new(PGSEEK_DELIVER_STATUS);
         uint8_t *cut = malloc(len ? len : 1);
         memcpy(cut, row.ptr, len);
         assert_false(page_put_row(page, &with, span_of(cut, len), &out));
         free(cut);
         page_unref(page);
     }
-    struct page *page = new_page(PGSEEK_DELIVER_STATUS);
+    struct page *page = page_fixture_new(PGSEEK_DELIVER_STATUS);
     buf_put_u8(&row, 0);
     assert_false(page_put_row(page, &with, buf_span(&row), &out));
     assert_false(page_put_row(page, &with, span_of("\0\0", 2), &out));
@@ -372,8 +284,8 @@ static void delivery_is_as_asked(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct page *page = new_page(cases[i].deliver);
-        struct page_seal with = seal();
+        struct page *page = page_fixture_new(cases[i].deliver);
+        struct page_seal with = page_fixture_seal();
         struct page_report report;
         struct buf out = {0};
         char types[16] = "";
@@ -392,8 +304,8 @@ static void delivery_is_as_asked(void **state)
 /* A key that no cursor can hold: the page is right, and a warning says that it cannot be continued. */
 static void a_key_may_be_too_long(void **state)
 {
-    struct page *page = new_page(PGSEEK_DELIVER_STATUS);
-    struct page_seal with = seal();
+    struct page *page = page_fixture_new(PGSEEK_DELIVER_STATUS);
+    struct page_seal with = page_fixture_seal();
     struct page_report report;
     struct buf row = {0};
     struct buf out = {0};
@@ -421,7 +333,7 @@ static void a_key_may_be_too_long(void **state)
 static void a_pass_has_only_a_reason(void **state)
 {
     struct page *page = page_new();
-    struct page_seal with = seal();
+    struct page_seal with = page_fixture_seal();
     struct page_report report;
     (void)state;
     page->action = PAGE_PASS;
@@ -451,13 +363,10 @@ static int run(void)
         cmocka_unit_test(a_key_may_be_too_long),
         cmocka_unit_test(a_pass_has_only_a_reason),
     };
-    keyring = keyring_ephemeral();
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    keyring_free(keyring);
-    return failed;
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 int main(void)
 {
-    return fixture_run(run);
+    return page_fixture_run(run);
 }

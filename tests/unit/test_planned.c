@@ -84,11 +84,64 @@ static void a_plan_has_all_that_is_made_once(void **state)
     assert_non_null(planned->plan);
     assert_int_equal(planned->reason, PGSEEK_REASON_NONE);
     assert_non_null(strstr(planned->guard, "OPERATOR(pg_catalog./)"));
-    const struct pgseek_shape *shape = planned_shape(planned, &first, &reason);
+    struct planned_shape *shape = planned_shape(planned, &first, &reason);
     assert_non_null(shape);
-    assert_ptr_equal(planned_shape(planned, &first, &reason), shape);
-    assert_ptr_not_equal(planned_shape(planned, &after, &reason), shape);
+    struct planned_shape *again = planned_shape(planned, &first, &reason);
+    struct planned_shape *other = planned_shape(planned, &after, &reason);
+    assert_ptr_equal(again, shape);
+    assert_ptr_not_equal(other, shape);
+    planned_shape_unref(again);
+    planned_shape_unref(other);
     planned_unref(planned_ref(planned));
+    planned_unref(planned);
+    assert_non_null(strstr(shape->shape->sql, "pgseek_k1")); /* outlives its plan */
+    planned_shape_unref(shape);
+    planned_shape_unref(NULL);
+}
+
+static bool is_listed(const struct planned *planned, const struct planned_shape *shape)
+{
+    for (const struct planned_shape *at = planned->shapes; at; at = at->next)
+        if (at == shape)
+            return true;
+    return false;
+}
+
+static void use(struct planned *planned, uint32_t null_mask)
+{
+    enum pgseek_reason reason;
+    struct pgseek_shape_key key = {.seek = PGSEEK_SEEK_AFTER, .null_mask = null_mask};
+    struct planned_shape *shape = planned_shape(planned, &key, &reason);
+    assert_non_null(shape);
+    assert_ptr_equal(planned->shapes, shape);
+    planned_shape_unref(shape);
+}
+
+/* Somebody walks through all masks: the plan keeps the last used shapes, and who holds one keeps it. */
+static void shapes_are_bounded(void **state)
+{
+    struct planned *planned = plan("SELECT id FROM booking ORDER BY title, id LIMIT 2", utf8);
+    enum pgseek_reason reason;
+    struct pgseek_shape_key key = {.seek = PGSEEK_SEEK_FIRST};
+    (void)state;
+    struct planned_shape *held = planned_shape(planned, &key, &reason);
+    for (uint32_t mask = 0; mask < PLANNED_MAX_SHAPES - 1; mask++)
+        use(planned, mask << 2);
+    assert_true(is_listed(planned, held) && !held->is_dropped);
+    use(planned, 0); /* used again: the newest, and none is dropped for it */
+    assert_true(is_listed(planned, held));
+    use(planned, 1u << 15);
+    assert_true(!is_listed(planned, held) && held->is_dropped);
+    for (uint32_t mask = 0; mask < 200; mask++) {
+        use(planned, mask << 2);
+        use(planned, 0);
+    }
+    size_t count = 0;
+    for (const struct planned_shape *at = planned->shapes; at; at = at->next)
+        count++;
+    assert_int_equal(count, PLANNED_MAX_SHAPES);
+    assert_non_null(strstr(held->shape->sql, "ORDER BY"));
+    planned_shape_unref(held);
     planned_unref(planned);
 }
 
@@ -270,6 +323,7 @@ static int run(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plan_has_all_that_is_made_once),
+        cmocka_unit_test(shapes_are_bounded),
         cmocka_unit_test(a_reason_is_kept_like_a_plan),
         cmocka_unit_test(parts_tell_statements_apart),
         cmocka_unit_test(the_last_used_ones_stay),

@@ -1,0 +1,3 @@
+--: Who a recursive query finds has no key that the catalog knows.
+--: verdict: pass no_total_order
+WITH RECURSIVE tree AS (SELECT id, parent_id, 1 AS depth FROM booking WHERE parent_id IS NULL UNION ALL SELECT b.id, b.parent_id, t.depth + 1 FROM booking b JOIN tree t ON t.id = b.parent_id WHERE t.depth < 4) SELECT id, depth FROM tree ORDER BY depth LIMIT :limit

@@ -1,0 +1,3 @@
+--: verdict: rewrite
+--: options: key=id
+SELECT id, name FROM animal ORDER BY name LIMIT :limit

@@ -1,0 +1,2 @@
+--: verdict: rewrite
+SELECT id, name FROM ONLY animal ORDER BY name LIMIT :limit

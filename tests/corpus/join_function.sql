@@ -1,0 +1,3 @@
+--: A function's rows have no key ...
+--: verdict: pass no_total_order
+SELECT id, placed_at FROM latest(7) ORDER BY placed_at LIMIT :limit

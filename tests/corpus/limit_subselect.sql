@@ -1,0 +1,2 @@
+--: verdict: pass limit_expression
+SELECT id FROM booking ORDER BY id LIMIT (SELECT 3)

@@ -1,0 +1,2 @@
+--: verdict: pass no_limit
+SELECT id FROM booking ORDER BY id

@@ -1,0 +1,2 @@
+--: verdict: pass no_order
+SELECT id FROM booking LIMIT :limit

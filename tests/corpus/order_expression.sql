@@ -1,0 +1,2 @@
+--: verdict: rewrite
+SELECT id FROM booking ORDER BY lower(note), -id LIMIT :limit OFFSET :offset

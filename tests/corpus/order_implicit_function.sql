@@ -1,0 +1,2 @@
+--: verdict: rewrite
+SELECT lower(note), id FROM booking ORDER BY lower LIMIT :limit

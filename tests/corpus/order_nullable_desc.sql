@@ -1,0 +1,2 @@
+--: verdict: rewrite
+SELECT id, note FROM booking ORDER BY note DESC LIMIT :limit

@@ -1,0 +1,2 @@
+--: verdict: rewrite
+SELECT b.*, 1 AS one FROM booking b ORDER BY 4, 1 DESC LIMIT :limit

@@ -1,0 +1,2 @@
+--: verdict: rewrite
+SELECT at, id FROM event ORDER BY at DESC LIMIT :limit OFFSET :offset

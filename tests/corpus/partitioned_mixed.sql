@@ -1,0 +1,2 @@
+--: verdict: rewrite
+SELECT id, body FROM event ORDER BY body, at DESC, id LIMIT :limit

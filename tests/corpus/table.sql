@@ -1,0 +1,2 @@
+--: verdict: rewrite
+TABLE booking ORDER BY note, id LIMIT :limit

@@ -1,0 +1,2 @@
+--: verdict: rewrite
+SELECT id, b FROM kind ORDER BY b DESC, bn LIMIT :limit

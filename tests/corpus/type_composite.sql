@@ -1,0 +1,2 @@
+--: verdict: rewrite
+SELECT id, p FROM kind ORDER BY p DESC, id LIMIT :limit

@@ -1,0 +1,3 @@
+--: json has no order; the server says so.
+--: verdict: error
+SELECT id FROM kind ORDER BY js, id LIMIT :limit

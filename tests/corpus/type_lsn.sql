@@ -1,0 +1,2 @@
+--: verdict: rewrite
+SELECT id FROM kind ORDER BY lsn, sm DESC, ch LIMIT :limit

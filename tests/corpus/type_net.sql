@@ -1,0 +1,2 @@
+--: verdict: rewrite
+SELECT id FROM kind ORDER BY net, mac DESC, u LIMIT :limit

@@ -1,0 +1,2 @@
+--: verdict: error
+SELECT id FROM kind ORDER BY pt, id LIMIT :limit

@@ -1,0 +1,2 @@
+--: verdict: rewrite
+SELECT id FROM kind ORDER BY r DESC, rn LIMIT :limit

@@ -1,0 +1,2 @@
+--: verdict: rewrite
+SELECT id FROM kind ORDER BY t DESC NULLS LAST, d, iv LIMIT :limit

@@ -1,0 +1,2 @@
+--: verdict: error
+SELECT id FROM kind ORDER BY x, id LIMIT :limit

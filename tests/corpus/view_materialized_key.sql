@@ -1,0 +1,3 @@
+--: verdict: rewrite
+--: options: key=id
+SELECT id, note FROM stored ORDER BY note LIMIT :limit

@@ -1,0 +1,2 @@
+--: verdict: rewrite
+SELECT id, note FROM recent ORDER BY note DESC LIMIT :limit OFFSET :offset

@@ -1,0 +1,2 @@
+--: verdict: pass volatile
+SELECT id FROM booking ORDER BY random() LIMIT :limit

@@ -35,11 +35,22 @@ static size_t token_at(const struct lex *lex, int location)
 struct cut_range cut_group(const struct lex *lex, int location)
 {
     size_t i = token_at(lex, location);
+    struct cut_range range = {.start = 0, .end = lex->len};
 
     if (i == lex->ntokens)
-        return (struct cut_range){.start = 0, .end = lex->len};
-    struct cut_tokens group = brackets_around(lex, i);
-    return (struct cut_range){.start = lex->tokens[group.first].start, .end = lex->tokens[group.last].end};
+        return range;
+    uint32_t depth = lex->tokens[i].depth;
+    for (size_t open = i; open > 0; open--)
+        if (lex->tokens[open - 1].depth < depth) {
+            range.start = lex->tokens[open - 1].end;
+            break;
+        }
+    for (size_t close = i; close < lex->ntokens; close++)
+        if (lex->tokens[close].depth < depth) {
+            range.end = lex->tokens[close].start;
+            break;
+        }
+    return range;
 }
 
 static bool starts_select(const struct lex *lex, size_t i)

@@ -15,12 +15,13 @@ def build(source, out):
     command = shlex.split((folder / "flags").read_text())
     libraries = [str(folder / "libpgseek.a"), "-lpg_query", "-lprotobuf-c", "-lpq", "-lpthread"]
     sources = [str(source)]
-    if "walk_server.h" in source.read_text():
-        sources.append(str(source.with_name("walk_server.c")))
+    for helper in ("walk_pages", "walk_server"):
+        if any(f'"{helper}.h"' in pathlib.Path(s).read_text() for s in list(sources)):
+            sources.append(str(source.with_name(helper + ".c")))
     subprocess.run([*command, "-o", str(out), *sources, *libraries], check=True, cwd=cluster.REPOSITORY)
 
 
-@pytest.mark.parametrize("walker", ["shape_walk", "guard_walk", "predicate_walk"])
+@pytest.mark.parametrize("walker", ["shape_walk", "form_walk", "level_walk", "guard_walk", "predicate_walk"])
 def test_walker(walker, server, tmp_path):
     build(pathlib.Path(__file__).with_name(walker + ".c"), tmp_path / walker)
     done = subprocess.run([str(tmp_path / walker), server.dsn()], env={**os.environ, "PGCLIENTENCODING": "UTF8"},

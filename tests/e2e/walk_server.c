@@ -43,7 +43,11 @@ static const char schema[] =
     "CREATE TABLE \"Odd \"\"Name\" (\"Id\" int PRIMARY KEY, \"limit\" int NOT NULL);"
     "INSERT INTO \"Odd \"\"Name\" SELECT i, i % 4 FROM generate_series(1, 50) i;"
     "CREATE TABLE word (w citext NOT NULL, id int NOT NULL, PRIMARY KEY (id));"
-    "INSERT INTO word SELECT (ARRAY['a','A','b','B','c'])[1 + i % 5], i FROM generate_series(1, 70) i;";
+    "INSERT INTO word SELECT (ARRAY['a','A','b','B','c'])[1 + i % 5], i FROM generate_series(1, 70) i;"
+    "CREATE TABLE gap (id int PRIMARY KEY, a int, b text, c int NOT NULL);"
+    "INSERT INTO gap SELECT i, nullif(i % 5, 3), nullif(chr(97 + i % 4), 'c'), i % 3 FROM generate_series(1, 83) i;"
+    "CREATE TABLE child (id int PRIMARY KEY, gap_id int REFERENCES gap, n int NOT NULL);"
+    "INSERT INTO child SELECT i, nullif(i % 40, 0), i % 6 FROM generate_series(1, 150) i;";
 
 PGconn *conn;
 int faults;

@@ -1,4 +1,5 @@
-/* predicate_walk.c - the condition for "after this row", over every order of three keys, on a real server.
+/* predicate_walk.c - the condition for "after this row", over every order of three keys, on a real server: in one piece
+ * and as the branches of a UNION.
  *
  * Every direction, null placement, nullability and border between relations; every row as the boundary, both ways. What
  * the condition finds must be what the server numbers higher (or lower). Usage: predicate_walk CONNINFO */
@@ -45,14 +46,47 @@ static void make_way(struct predicate_key *key, int way, const char *expr, unsig
     };
 }
 
-/* The rows that the condition finds behind (or before) one row must be those that the server numbers so. */
-static void check_row(const struct predicate_key *ways, PGresult *rows, int row, bool backward, const char *order)
+/* What finds the rows must find those that the server numbers so, each once. */
+static void check_text(const struct text *text, const char *const *values, int row, bool backward, int expected,
+                       const char *order)
 {
     static const Oid types[] = {23, 23, 23};
+    PGresult *found = must(PQexecParams(conn, text->ptr, 3, types, values, NULL, NULL, 0));
+    char count[16];
+
+    snprintf(count, sizeof count, "%d", expected);
+    checks++;
+    if (strcmp(PQgetvalue(found, 0, 0), count) != 0 || strcmp(PQgetvalue(found, 0, 1), count) != 0) {
+        faults++;
+        printf("FAULT %s, row %d, %s: %s\n", order, row + 1, backward ? "backward" : "forward", text->ptr);
+    }
+    PQclear(found);
+}
+
+/* A parameter of a NULL value is not in the condition: it is named here, so that the server knows of it. */
+#define SELECT_FROM "FROM numbered WHERE ($1 + $2 + $3 = 0 OR true) AND ("
+
+static void put_branches(struct text *text, const struct predicate_key *keys, bool leading_bound)
+{
+    size_t count = predicate_branch_count(keys, 3);
+
+    text_puts(text, "(SELECT r FROM numbered WHERE false AND $1 + $2 + $3 = 0)");
+    for (size_t i = 0; i < count; i++) {
+        text_puts(text, " UNION ALL (SELECT r " SELECT_FROM);
+        predicate_write_branch(text, keys, 3, i, leading_bound);
+        text_puts(text, "))");
+    }
+}
+
+/* The rows that the condition finds behind (or before) one row, in one piece and branch by branch. */
+static void check_row(const struct predicate_key *ways, PGresult *rows, int row, bool backward, const char *order)
+{
+    int expected = backward ? row : PQntuples(rows) - row - 1;
+    const char *sign = backward ? "<" : ">";
     struct predicate_key keys[3];
-    struct text text = {0};
+    struct text whole = {0};
+    struct text parts = {0};
     const char *values[3];
-    char expected[16];
 
     memcpy(keys, ways, sizeof keys);
     for (int k = 0; k < 3; k++) {
@@ -61,21 +95,16 @@ static void check_row(const struct predicate_key *ways, PGresult *rows, int row,
     }
     if (backward)
         predicate_reverse(keys, 3);
-    /* A parameter of a NULL value is not in the condition: it is named here, so that the server knows of it. */
-    text_format(&text,
-                "SELECT count(*), count(*) FILTER (WHERE r %s %d) FROM numbered WHERE ($1 + $2 + $3 = 0 OR true) AND (",
-                backward ? "<" : ">", row + 1);
-    predicate_write(&text, keys, 3, (row & 1) != 0);
-    text_puts(&text, ")");
-    PGresult *found = must(PQexecParams(conn, text.ptr, 3, types, values, NULL, NULL, 0));
-    snprintf(expected, sizeof expected, "%d", backward ? row : PQntuples(rows) - row - 1);
-    checks++;
-    if (strcmp(PQgetvalue(found, 0, 0), expected) != 0 || strcmp(PQgetvalue(found, 0, 1), expected) != 0) {
-        faults++;
-        printf("FAULT %s, row %d, %s: %s\n", order, row + 1, backward ? "backward" : "forward", text.ptr);
-    }
-    PQclear(found);
-    text_fini(&text);
+    text_format(&whole, "SELECT count(*), count(*) FILTER (WHERE r %s %d) " SELECT_FROM, sign, row + 1);
+    predicate_write(&whole, keys, 3, (row & 1) != 0);
+    text_puts(&whole, ")");
+    check_text(&whole, values, row, backward, expected, order);
+    text_format(&parts, "SELECT count(*), count(DISTINCT r) FILTER (WHERE r %s %d) FROM (", sign, row + 1);
+    put_branches(&parts, keys, (row & 1) != 0);
+    text_puts(&parts, ") found");
+    check_text(&parts, values, row, backward, expected, order);
+    text_fini(&whole);
+    text_fini(&parts);
 }
 
 static void check_order(const struct predicate_key *ways)

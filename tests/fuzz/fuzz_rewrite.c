@@ -3,7 +3,7 @@
  * The catalog is kind: every relation exists, has the same five columns and a primary key, every function is immutable.
  * Properties: a text that is understood twice gives one contract; every shape is made (the check behind it never finds
  * a difference) and is itself a text that may be parsed; every position of a shape maps into the client's text. */
-#include "../../parser/pgseek.h"
+#include "../../parser/tree.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -67,17 +67,49 @@ static void put_relation(struct pgseek_facts *facts, size_t ord, const char *nam
     put_row(facts, "U", ord, NULL, "pkey", "{1,true,false,true}");
 }
 
-/* All expressions are int8: a text to describe has eight columns of it. */
+#define MAX_COLUMNS 256
+
+/* How many columns the text gives, when every star stands for one table. */
+static size_t count_columns(const PgQuery__SelectStmt *select)
+{
+    size_t count = 0;
+
+    while (select->larg)
+        select = select->larg;
+    if (select->n_values_lists)
+        return select->values_lists[0]->list->n_items;
+    if (select->n_target_list == 1 && select->n_from_clause == 1 &&
+        select->from_clause[0]->node_case == PG_QUERY__NODE__NODE_RANGE_SUBSELECT &&
+        tree_column(select->target_list[0]->res_target->val) &&
+        tree_is_star(select->target_list[0]->res_target->val->column_ref))
+        return count_columns(select->from_clause[0]->range_subselect->subquery->select_stmt);
+    for (size_t i = 0; i < select->n_target_list; i++) {
+        const PgQuery__ColumnRef *column = tree_column(select->target_list[i]->res_target->val);
+
+        count += column && tree_is_star(column) ? 5 : 1;
+    }
+    return count;
+}
+
+/* All expressions are int8. */
 static void describe_probe(struct pgseek_facts *facts)
 {
-    struct pgseek_column columns[8];
-    const struct pgseek_description description = {NULL, 0, columns, sizeof columns / sizeof *columns};
+    static struct pgseek_column columns[MAX_COLUMNS];
+    struct pgseek_description description = {NULL, 0, columns, 0};
+    PgQuery__ParseResult *parsed = NULL;
     size_t len;
+    const char *sql = pgseek_facts_probe(facts, &len);
 
+    if (!sql)
+        return;
+    /* It may be too much for the parser, as no statement of a client may be. */
+    require(tree_parse(sql, &parsed) == TREE_OK && parsed->n_stmts == 1, "a text to describe parses");
+    size_t count = count_columns(parsed->stmts[0]->stmt->select_stmt);
+    tree_free(parsed);
+    description.ncolumns = count < MAX_COLUMNS ? count : MAX_COLUMNS;
     for (size_t i = 0; i < description.ncolumns; i++)
         columns[i] = (struct pgseek_column){.name = "k", .type_oid = 20, .typmod = -1};
-    if (pgseek_facts_probe(facts, &len))
-        require(pgseek_facts_described(facts, &description), "a description is taken");
+    require(pgseek_facts_described(facts, &description), "a description is taken");
 }
 
 static void answer(struct pgseek_facts *facts)
@@ -134,14 +166,22 @@ static void check_contract(const struct pgseek_plan *plan, const struct input *i
     pgseek_plan_free(again);
 }
 
-static void check_shape(const struct pgseek_plan *plan, enum pgseek_seek seek, const struct input *input)
+/* What a statement of its form may still be refused for. */
+static bool may_fail(enum pgseek_reason reason)
 {
-    const struct pgseek_shape_key key = {.seek = seek, .look_ahead = seek % 2 == 0, .keep_offset = true};
+    /* Our own words may push a text over the limits; a cursor's rows cannot be hidden. */
+    return reason == PGSEEK_REASON_TOO_LARGE || reason == PGSEEK_REASON_DECLARE || reason == PGSEEK_REASON_DISTINCT_ON;
+}
+
+static void check_shape(const struct pgseek_plan *plan, enum pgseek_seek seek, uint32_t null_mask,
+                        const struct input *input)
+{
+    const struct pgseek_shape_key key = {
+        .seek = seek, .look_ahead = seek % 2 == 0, .keep_offset = true, .null_mask = null_mask};
     enum pgseek_reason reason;
     struct pgseek_shape *shape = pgseek_shape_new(plan, &key, &reason);
 
-    /* Our own words may push a text over the limits. */
-    require(shape || reason == PGSEEK_REASON_TOO_LARGE, pgseek_reason_name(reason));
+    require(shape || may_fail(reason), pgseek_reason_name(reason));
     if (!shape)
         return;
     require(shape->len == strlen(shape->sql) && shape->nkeys == pgseek_plan_key_count(plan), "the shape's sizes");
@@ -150,6 +190,17 @@ static void check_shape(const struct pgseek_plan *plan, enum pgseek_seek seek, c
         require(pgseek_shape_position(plan, shape, (int)position) <= (int)input->len,
                 "a position in the client's text");
     pgseek_shape_free(shape);
+}
+
+/* The mask of a boundary that is NULL wherever it may be. */
+static uint32_t nullable_keys(const struct pgseek_plan *plan)
+{
+    uint32_t mask = 0;
+
+    for (size_t i = 0; i < pgseek_plan_key_count(plan); i++)
+        if (pgseek_plan_key(plan, i)->nullable)
+            mask |= (uint32_t)1 << i;
+    return mask;
 }
 
 static void *check_input(void *context)
@@ -161,7 +212,9 @@ static void *check_input(void *context)
         return NULL;
     check_contract(plan, input);
     for (int seek = PGSEEK_SEEK_FIRST; seek <= PGSEEK_SEEK_LAST; seek++)
-        check_shape(plan, (enum pgseek_seek)seek, input);
+        check_shape(plan, (enum pgseek_seek)seek, 0, input);
+    check_shape(plan, PGSEEK_SEEK_AFTER, nullable_keys(plan), input);
+    check_shape(plan, PGSEEK_SEEK_BEFORE, nullable_keys(plan), input);
     char *guard = pgseek_guard_new(plan, NULL, 0);
     require(guard != NULL, "a guard");
     free(guard);

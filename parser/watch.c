@@ -159,7 +159,7 @@ static void watch_key(struct pgseek_plan *plan, const struct order *order, const
         watch_relation(plan, attribute->relation);
         watch_column(plan, attribute->relation, attribute->facts, false);
         if (!key->nullable)
-            watch_rests(plan, attribute->rests);
+            watch_rests(plan, proof_non_null_rests(&order->proof, key->uses[i]));
     }
 }
 

@@ -1,0 +1,161 @@
+"""What the parser asks the server about: in rounds, at no risk for the client, under any search_path and any role.
+
+A probe (a text of ours that is described) is asked outside and inside of transactions; the transaction must be as if
+nobody had asked. The facts must not trust what stands in front of pg_catalog.
+"""
+import psycopg
+import pytest
+
+import pages
+import wire
+
+ROWS = 40
+BUILD = """
+DROP SCHEMA IF EXISTS inquiry CASCADE;
+CREATE SCHEMA inquiry;
+CREATE TABLE inquiry.post (id int4 PRIMARY KEY, title text NOT NULL, at timestamptz NOT NULL, tag text);
+INSERT INTO inquiry.post SELECT i, 'T' || i %% 7, '2026-01-01'::timestamptz + i %% 5 * interval '1 hour', nullif(i %% 3, 0)::text
+  FROM generate_series(1, %d) i;
+CREATE VIEW inquiry.plain AS SELECT id, title, at FROM inquiry.post;
+CREATE VIEW inquiry.deeper AS SELECT p.id AS key, p.title AS name FROM inquiry.plain p WHERE p.id > 0;
+CREATE VIEW inquiry.deepest AS SELECT * FROM inquiry.deeper;
+GRANT USAGE ON SCHEMA inquiry TO app;
+GRANT SELECT (id, title) ON inquiry.post TO app;
+""" % ROWS
+BY_EXPRESSION = "SELECT id FROM inquiry.post ORDER BY lower(title) DESC, id LIMIT 3"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(server):
+    with server.connect() as conn:
+        conn.execute(BUILD)
+        yield
+        conn.execute("DROP SCHEMA inquiry CASCADE")
+
+
+@pytest.fixture
+def conn(proxy):
+    with proxy.wire() as conn:
+        yield conn
+
+
+def fresh(sql):
+    """The same statement, which no plan is kept for."""
+    fresh.serial = getattr(fresh, "serial", 0) + 1
+    return sql.replace(" LIMIT", f" /* {fresh.serial} */ LIMIT")
+
+
+def walk(conn, server, sql, order, mode="extended"):
+    """All pages by the proxy are what the server gives in the full order."""
+    got = pages.forward(pages.MODES[mode](conn, fresh(sql)))
+    with server.connect() as direct:
+        direct.execute("SET search_path = inquiry")
+        whole = direct.execute(order).fetchall()
+    assert pages.rows_of(got) == [tuple(None if v is None else str(v).encode() for v in row) for row in whole]
+    assert not any(page.action.startswith("pass") for page in got)
+
+
+@pytest.mark.parametrize("mode", ["simple", "extended", "named"])
+def test_an_expression_is_probed(conn, server, mode):
+    walk(conn, server, "SELECT title, id::text FROM inquiry.post ORDER BY lower(title) DESC, post.id LIMIT 3",
+         "SELECT title, id::text FROM post ORDER BY lower(title) DESC, post.id", "simple" if mode == "simple" else "extended")
+
+
+@pytest.mark.parametrize("view", ["plain", "deepest"])
+def test_a_view_is_followed(conn, server, view):
+    key = "id" if view == "plain" else "key"
+    name = "title" if view == "plain" else "name"
+    walk(conn, server, f"SELECT {key}::text, {name} FROM inquiry.{view} v ORDER BY {name} LIMIT 4",
+         f"SELECT {key}::text, {name} FROM inquiry.{view} v ORDER BY v.{name}, v.{key}")
+
+
+def action(messages):
+    return wire.statuses(messages).get("pgseek.action")
+
+
+def ready(messages):
+    return messages[-1].body[:1]
+
+
+@pytest.mark.parametrize("mode", ["simple", "extended", "named"])
+def test_a_probe_leaves_a_block_as_it_was(conn, mode):
+    """Its savepoint is gone, the client's own of the same depth is not."""
+    conn.ask(wire.query("BEGIN; SAVEPOINT mine; INSERT INTO inquiry.post VALUES (1000, 'T9', now())"))
+    page = pages.MODES[mode](conn, fresh(BY_EXPRESSION)).ask()
+    assert page.action == "first" and page.rows[0] in [(b"1000",), ((1000).to_bytes(4, "big"),)], page
+    assert ready(conn.ask(wire.query("ROLLBACK TO mine"))) == b"T"
+    assert conn.rows(wire.query("SELECT count(*) FROM inquiry.post")) == [[str(ROWS).encode()]]
+    assert ready(conn.ask(wire.query("ROLLBACK"))) == b"I"
+
+
+def test_nothing_is_probed_behind_what_has_run(conn):
+    """A refusal would undo what is not committed yet: such a page passes, the next one is planned."""
+    sql = fresh(BY_EXPRESSION) + " /* pgseek */"
+    page = (wire.parse(sql), wire.bind(), wire.describe(), wire.execute())
+    messages = conn.ask(wire.parse("SELECT 1"), wire.bind(), wire.execute(), *page, wire.sync())
+    assert action(messages) == "pass: facts_failed"
+    assert [message.row() for message in messages if message.kind == "D"][1:]
+    assert action(conn.ask(*page, wire.sync())) == "first"
+    messages = conn.ask(wire.parse("SELECT 1"), wire.bind(), wire.execute(), *page, wire.sync())
+    assert action(messages) == "first"
+
+
+HOSTILE = """
+CREATE SCHEMA inquiry_evil;
+CREATE FUNCTION inquiry_evil.boom(oid, oid) RETURNS bool LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''boom''; END';
+CREATE FUNCTION inquiry_evil.boom(name, name) RETURNS bool LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''boom''; END';
+CREATE FUNCTION inquiry_evil.boom("char", "char") RETURNS bool LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''boom''; END';
+CREATE FUNCTION inquiry_evil.boom(int2, int2) RETURNS bool LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''boom''; END';
+CREATE FUNCTION inquiry_evil.boom(int4, int4) RETURNS bool LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''boom''; END';
+CREATE FUNCTION inquiry_evil.boom(text, text) RETURNS bool LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''boom''; END';
+CREATE FUNCTION inquiry_evil.unnest(text[]) RETURNS SETOF text LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''boom''; END';
+CREATE FUNCTION inquiry_evil.concat_ws(text, VARIADIC text[]) RETURNS text LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''boom''; END';
+CREATE TABLE inquiry_evil.pg_class (oid oid, relname name);
+CREATE TABLE inquiry_evil.pg_type (oid oid);
+CREATE DOMAIN inquiry_evil.text AS pg_catalog.text CHECK (VALUE OPERATOR(pg_catalog.=) 'never');
+"""
+
+
+def test_the_search_path_is_not_believed(server, proxy):
+    operators = "".join(
+        f"CREATE OPERATOR inquiry_evil.{name} (LEFTARG = {kind}, RIGHTARG = {kind}, FUNCTION = inquiry_evil.boom);"
+        for name in ("=", "<>", "<", ">", "<=", ">=") for kind in ("oid", "name", '"char"', "int2", "int4", "pg_catalog.text"))
+    with server.connect() as admin:
+        admin.execute("DROP SCHEMA IF EXISTS inquiry_evil CASCADE")
+        admin.execute(HOSTILE.replace("CREATE DOMAIN", operators + "CREATE DOMAIN"))
+        try:
+            with proxy.wire() as conn:
+                conn.ask(wire.query("SET search_path = inquiry_evil, pg_catalog, inquiry"))
+                for sql in (BY_EXPRESSION, "SELECT id FROM inquiry.post ORDER BY at LIMIT 3", "SELECT key FROM deepest ORDER BY key LIMIT 3"):
+                    messages = conn.ask(wire.query("BEGIN"), syncs=1)
+                    messages = conn.ask(wire.query(fresh(sql) + " /* pgseek */"))
+                    assert [message.fields()["M"] for message in messages if message.kind == "E"] == []
+                    assert ready(conn.ask(wire.query("COMMIT"))) == b"I"
+        finally:
+            admin.execute("DROP SCHEMA inquiry_evil CASCADE")
+
+
+def test_rights_are_the_servers_business(proxy):
+    """A column that the role may not read is no tie-breaker and raises nothing; what it may not read at all is 42501."""
+    with proxy.connect(user="app") as conn:
+        assert conn.execute(fresh(BY_EXPRESSION) + " /* pgseek */").fetchall()
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            conn.execute(fresh("SELECT id FROM inquiry.post ORDER BY at LIMIT 3") + " /* pgseek */")
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            conn.execute(fresh("SELECT id FROM inquiry.none ORDER BY lower(at) LIMIT 3") + " /* pgseek */")
+
+
+def test_a_view_that_is_replaced_is_seen(server, proxy):
+    """The next page of a walk over a view whose meaning has changed is refused or right, never a mix."""
+    with server.connect() as admin, proxy.wire() as conn:
+        admin.execute("CREATE OR REPLACE VIEW inquiry.changing AS SELECT id, title FROM inquiry.post")
+        asker = pages.Extended(conn, fresh("SELECT id::text FROM inquiry.changing ORDER BY id DESC LIMIT 3"))
+        page = asker.ask()
+        assert page.action == "first"
+        admin.execute("CREATE OR REPLACE VIEW inquiry.changing AS SELECT id / 2 AS id, title FROM inquiry.post")
+        try:
+            after = asker.ask(page.next)
+        except wire.ServerError as error:
+            assert error.sqlstate in ("PS004", "PS005")
+        else:
+            assert False, after

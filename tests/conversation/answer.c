@@ -109,12 +109,15 @@ static void read_posts(struct answer *answer)
     for (const char *at = list ? list + 7 : ""; *at && !starts(at, "from "); at++)
         for (size_t i = 0; i < sizeof posts_columns / sizeof *posts_columns; i++) {
             size_t len = strlen(posts_columns[i].name);
-            if (at[-1] != ' ' || !starts(at, posts_columns[i].name) || isalnum((unsigned char)at[len]))
+            if (at[-1] != ' ' || !starts(at, posts_columns[i].name) || isalnum((unsigned char)at[len]) ||
+                starts(at + len, " + 0"))
                 continue;
             add_column(answer, posts_columns[i].name, len, posts_columns[i].type_oid, posts_columns[i].attnum);
         }
     if (strstr(answer->sql, "AS pgseek_k1"))
         add_column(answer, "pgseek_k1", 9, OID_INT8, 1);
+    if (strstr(answer->sql, "AS pgseek_k2"))
+        add_column(answer, "pgseek_k2", 9, OID_INT8, 1);
     if (is_wrapped(answer))
         add_column(answer, "pgseek_r", 8, OID_INT8, 0);
     answer->kind = ANSWER_ROWS;
@@ -244,6 +247,19 @@ static void put_texts(struct buf *out, const char *const *texts, size_t count)
             buf_put_text(out, texts[i]);
     }
     wire_close(out, at);
+}
+
+/* What is asked for: with the table's name all of it, else nothing but types and operators. */
+static size_t put_facts(const struct answer_value *names, struct buf *out)
+{
+    bool is_asked = names->len > 2;
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        if (is_asked || strchr("OT", facts[i][0][0])) {
+            put_texts(out, facts[i], PGSEEK_FACTS_COLUMNS);
+            count++;
+        }
+    return count;
 }
 
 /* The digests that are expected, if any are, must be those of now. */
@@ -431,9 +447,7 @@ const char *answer_rows(const struct answer *answer, const struct answer_value *
         return NULL;
     *count = 1;
     if (is_facts(answer)) {
-        *count = sizeof facts / sizeof *facts;
-        for (size_t i = 0; i < *count; i++)
-            put_texts(out, facts[i], PGSEEK_FACTS_COLUMNS);
+        *count = put_facts(&params[1], out);
     } else if (is_context(answer)) {
         put_texts(out, context, PGSEEK_CTX_COUNT);
     } else if (is_guard(answer)) {

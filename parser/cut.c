@@ -134,25 +134,41 @@ static size_t behind_with(const struct cut_tokens *level)
     return level->last + 1;
 }
 
-/* A set operation's first arm may stand deeper than its own ORDER BY: outwards until the brackets hold the whole. */
-static bool widen_set(struct cut_tokens *level)
+/* Whether the stretch is a set operation, VALUES or TABLE, seen at its own depth. */
+static bool is_set(const struct cut_tokens *level)
 {
     static const int signs[] = {PG_QUERY__TOKEN__UNION, PG_QUERY__TOKEN__INTERSECT, PG_QUERY__TOKEN__EXCEPT};
+    size_t first = behind_with(level);
 
-    for (;;) {
-        for (size_t k = 0; k < sizeof signs / sizeof *signs; k++)
-            if (cut_find(level, level->first, signs[k]) <= level->last)
-                return true;
-        if (lex_is(level->lex, behind_with(level), PG_QUERY__TOKEN__VALUES) ||
-            lex_is(level->lex, behind_with(level), PG_QUERY__TOKEN__TABLE))
+    for (size_t k = 0; k < sizeof signs / sizeof *signs; k++)
+        if (cut_find(level, level->first, signs[k]) <= level->last)
             return true;
-        if (level->depth == 0)
+    return lex_is(level->lex, first, PG_QUERY__TOKEN__VALUES) || lex_is(level->lex, first, PG_QUERY__TOKEN__TABLE);
+}
+
+/* To the brackets around these. */
+static bool widen(struct cut_tokens *level)
+{
+    size_t bracket = level->first;
+
+    if (level->depth == 0)
+        return false;
+    while (bracket > 0 && level->lex->tokens[bracket].depth >= level->depth)
+        bracket--;
+    *level = brackets_around(level->lex, bracket);
+    return true;
+}
+
+/* A set operation's first arm may stand deeper than the whole, and the whole deeper than its ORDER BY. */
+static bool widen_set(struct cut_tokens *level)
+{
+    while (!is_set(level))
+        if (!widen(level))
             return false;
-        size_t bracket = level->first;
-        while (level->lex->tokens[bracket].depth >= level->depth)
-            bracket--;
-        *level = brackets_around(level->lex, bracket);
-    }
+    while (cut_find(level, level->first, PG_QUERY__TOKEN__ORDER) > level->last)
+        if (!widen(level))
+            return false;
+    return true;
 }
 
 static enum pgseek_reason find_level(struct cut_tokens *tokens, const struct cut_tokens *statement,

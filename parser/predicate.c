@@ -60,10 +60,10 @@ static void put_comparison(struct text *out, const struct predicate_key *keys, s
     text_puts(out, close);
 }
 
-/* The keys before `count` are those of the boundary. */
-static void put_prefix(struct text *out, const struct predicate_key *keys, size_t count)
+/* The keys from `from` on and before `count` are those of the boundary. */
+static void put_prefix(struct text *out, const struct predicate_key *keys, size_t from, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = from; i < count; i++) {
         if (keys[i].value_is_null)
             text_format(out, "%s IS NULL", keys[i].expr);
         else
@@ -152,9 +152,10 @@ static void find_branches(struct branches *branches, const struct predicate_key 
     }
 }
 
-static void put_branch(struct text *out, const struct predicate_key *keys, const struct branch *branch)
+/* The keys before `known` need not be told from the boundary's. */
+static void put_branch(struct text *out, const struct predicate_key *keys, const struct branch *branch, size_t known)
 {
-    put_prefix(out, keys, branch->first);
+    put_prefix(out, keys, known, branch->first);
     switch (branch->kind) {
     case BRANCH_AFTER: put_comparison(out, keys, branch->first, branch->last, after_operator(&keys[branch->last])); break;
     case BRANCH_NOT_NULL: text_format(out, "%s IS NOT NULL", keys[branch->first].expr); break;
@@ -185,16 +186,17 @@ void predicate_write_branch(struct text *out, const struct predicate_key *keys, 
         put_comparison(out, keys, 0, 0, bound_operator(keys));
         text_puts(out, " AND ");
     }
-    put_branch(out, keys, chosen);
+    put_branch(out, keys, chosen, 0);
 }
 
 /* ---- the condition ---- */
 
-/* One row value over all keys says it all, though they may be of several relations. */
+/* One row value over all keys says it all. */
 static bool is_uniform(const struct predicate_key *keys, size_t nkeys)
 {
     for (size_t i = 0; i < nkeys; i++)
-        if (keys[i].value_is_null || has_tail(&keys[i]) || !same_way(&keys[0], &keys[i]))
+        if (keys[i].value_is_null || has_tail(&keys[i]) || !same_way(&keys[0], &keys[i]) ||
+            keys[i].relation != keys[0].relation)
             return false;
     return true;
 }
@@ -212,12 +214,20 @@ static void put_bounds(struct text *out, const struct predicate_key *keys, size_
     }
 }
 
-static void put_branches(struct text *out, const struct predicate_key *keys, const struct branches *branches)
+/* Where the bound ends with a relation, what it leaves is either behind it or a row of it, so the branches of other
+ * relations' keys need not say which: a comparison of each key, in a join, makes the planner believe in one row. */
+static size_t keys_by_bound(const struct predicate_key *keys, size_t nkeys, size_t bound)
+{
+    return bound > 0 && bound < nkeys && keys[bound].relation != keys[0].relation ? bound : 0;
+}
+
+static void put_branches(struct text *out, const struct predicate_key *keys, const struct branches *branches,
+                         size_t known)
 {
     text_putc(out, '(');
     for (size_t i = 0; i < branches->count; i++) {
         text_puts(out, i ? " OR " : "");
-        put_branch(out, keys, &branches->item[i]);
+        put_branch(out, keys, &branches->item[i], known);
     }
     text_putc(out, ')');
 }
@@ -234,9 +244,9 @@ void predicate_write(struct text *out, const struct predicate_key *keys, size_t 
     } else if (branches.count == 0) {
         text_puts(out, "FALSE");
     } else if (branches.count == 1) {
-        put_branch(out, keys, &branches.item[0]);
+        put_branch(out, keys, &branches.item[0], 0);
     } else {
         put_bounds(out, keys, nkeys, bound, leading_bound);
-        put_branches(out, keys, &branches);
+        put_branches(out, keys, &branches, keys_by_bound(keys, nkeys, bound));
     }
 }

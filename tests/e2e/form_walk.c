@@ -45,9 +45,8 @@ static const struct walk_case cases[] = {
      "SELECT g.id, k.id FROM gap g LEFT JOIN child k ON k.gap_id = g.id ORDER BY g.b, g.id, k.n, k.id", NULL},
     {"SELECT k.id, g.a FROM child k LEFT JOIN gap g ON g.id = k.gap_id ORDER BY g.a DESC NULLS LAST LIMIT $1",
      "SELECT k.id, g.a FROM child k LEFT JOIN gap g ON g.id = k.gap_id ORDER BY g.a DESC NULLS LAST, k.id DESC", NULL},
-    {"SELECT k.id, g.id FROM child k FULL JOIN gap g ON g.id = k.gap_id AND k.n = 2 ORDER BY k.n, g.c DESC LIMIT $1",
-     "SELECT k.id, g.id FROM child k FULL JOIN gap g ON g.id = k.gap_id AND k.n = 2 ORDER BY k.n, g.c DESC, "
-     "g.id DESC, k.id DESC", NULL},
+    {"SELECT k.id, g.id FROM child k FULL JOIN gap g ON g.id = k.gap_id AND k.n = 2 ORDER BY k.n, g.c DESC, g.id, k.id LIMIT $1",
+     "SELECT k.id, g.id FROM child k FULL JOIN gap g ON g.id = k.gap_id AND k.n = 2 ORDER BY k.n, g.c DESC, g.id, k.id", NULL},
     {"SELECT q.s, q.id FROM (SELECT id, a + c AS s FROM gap WHERE c > 0) q ORDER BY q.s DESC, q.id LIMIT $1",
      "SELECT a + c, id FROM gap WHERE c > 0 ORDER BY a + c DESC, id", NULL},
     /* groups */

@@ -166,7 +166,7 @@ static bool run_page(const struct walker *walker, enum pgseek_seek seek, const s
     Oid types[64];
 
     if (!shape) {
-        fault(&walker->walk, "seek %d: %s", seek, pgseek_reason_name(reason));
+        walk_fault(&walker->walk, "seek %d: %s", seek, pgseek_reason_name(reason));
         return false;
     }
     put_int8((uint64_t)walker->limit + 1, fetch);
@@ -187,7 +187,7 @@ static bool run_page(const struct walker *walker, enum pgseek_seek seek, const s
     to->nkeys = shape->nkeys;
     to->nhidden = (int)shape->nhidden;
     if (shape->rows != PGSEEK_ROWS_INNER || shape->nhidden != 2 + 2 * shape->nkeys)
-        fault(&walker->walk, "no inner rows");
+        walk_fault(&walker->walk, "no inner rows");
     pgseek_shape_free(shape);
     return true;
 }
@@ -230,7 +230,7 @@ static bool check_page(const struct walker *walker, enum pgseek_seek seek, const
     if (level_rows(page) != count + more)
         is_good = false;
     if (!is_good)
-        fault(&walker->walk, "seek %d limit %d at %d: %d rows instead of %d, level has %d of %d", seek, walker->limit,
+        walk_fault(&walker->walk, "seek %d limit %d at %d: %d rows instead of %d, level has %d of %d", seek, walker->limit,
               first, rows, PQntuples(oracle), level_rows(page), count + more);
     PQclear(oracle);
     return is_good;
@@ -290,7 +290,7 @@ static void walk_level(const struct level_case *level)
     struct pgseek_plan *plan = ask_plan(&walker.walk, &reason);
 
     if (!plan != !level->oracle)
-        fault(&walker.walk, "%s", plan ? "rewritten" : pgseek_reason_name(reason));
+        walk_fault(&walker.walk, "%s", plan ? "rewritten" : pgseek_reason_name(reason));
     if (plan && level->oracle) {
         PGresult *count = must(PQexec(conn, level->count));
         walker.plan = plan;

@@ -62,7 +62,7 @@ static const struct pgseek_shape *find_shape(struct walker *walker, enum pgseek_
             return walker->shapes[i].shape;
     struct pgseek_shape *shape = pgseek_shape_new(walker->plan, &key, &reason);
     if (!shape)
-        fault(walker->walk, "seek %d, NULLs %x: %s", seek, mask, pgseek_reason_name(reason));
+        walk_fault(walker->walk, "seek %d, NULLs %x: %s", seek, mask, pgseek_reason_name(reason));
     if (shape && walker->nshapes == MAX_SHAPES)
         abort();
     if (shape) {
@@ -122,23 +122,23 @@ static int check_page(struct walker *walker, enum pgseek_seek seek, const struct
     int kept = rows > (int)walker->limit ? (int)walker->limit : rows;
 
     if (PQnfields(page) - at->nhidden != columns) {
-        fault(walker->walk, "%d columns", PQnfields(page));
+        walk_fault(walker->walk, "%d columns", PQnfields(page));
         return -1;
     }
     if (kept != expected) {
-        fault(walker->walk, "seek %d limit %d at %d: %d rows instead of %d", seek, (int)walker->limit, first, kept,
+        walk_fault(walker->walk, "seek %d limit %d at %d: %d rows instead of %d", seek, (int)walker->limit, first, kept,
               expected);
         return -1;
     }
     for (int i = 0; i < kept; i++)
         if (!same_row(page, i, walker->oracle, first + i, columns)) {
-            fault(walker->walk, "seek %d limit %d: row %d differs", seek, (int)walker->limit, first + i);
+            walk_fault(walker->walk, "seek %d limit %d: row %d differs", seek, (int)walker->limit, first + i);
             return -1;
         }
     int beyond = backward ? first - 1 : first + kept;
     bool more = beyond >= 0 && beyond < PQntuples(walker->oracle);
     if (walker->look_ahead && (rows > kept) != more) {
-        fault(walker->walk, "seek %d limit %d at %d: look-ahead row is %d", seek, (int)walker->limit, first,
+        walk_fault(walker->walk, "seek %d limit %d at %d: look-ahead row is %d", seek, (int)walker->limit, first,
               rows > kept);
         return -1;
     }
@@ -183,7 +183,7 @@ static void walk_forward(struct walker *walker)
         PQclear(page.page);
         page = next;
         if (page.page && first == total && PQntuples(page.page) != 0)
-            fault(walker->walk, "rows behind the end");
+            walk_fault(walker->walk, "rows behind the end");
     }
     PQclear(page.page);
 }
@@ -219,7 +219,7 @@ void walk_pages(const struct walk_case *walk)
 
     if (!plan) {
         if (walk->oracle)
-            fault(walk, "not rewritten: %s", pgseek_reason_name(reason));
+            walk_fault(walk, "not rewritten: %s", pgseek_reason_name(reason));
         return;
     }
     if (walk->oracle) {
@@ -228,7 +228,7 @@ void walk_pages(const struct walk_case *walk)
         walker.oracle = must(PQexecParams(conn, walk->oracle, 0, NULL, NULL, NULL, NULL, 1));
         walk_sizes(&walker);
     } else {
-        fault(walk, "rewritten");
+        walk_fault(walk, "rewritten");
     }
     for (size_t i = 0; i < walker.nshapes; i++)
         pgseek_shape_free(walker.shapes[i].shape);

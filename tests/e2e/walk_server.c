@@ -52,7 +52,7 @@ static const char schema[] =
 PGconn *conn;
 int faults;
 
-void fault(const struct walk_case *walk, const char *format, ...)
+void walk_fault(const struct walk_case *walk, const char *format, ...)
 {
     va_list args;
 

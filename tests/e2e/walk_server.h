@@ -19,7 +19,7 @@ extern PGconn *conn;
 extern int faults;
 
 /* Prints and counts what is wrong. */
-void fault(const struct walk_case *walk, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void walk_fault(const struct walk_case *walk, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The result, when the server did what was asked; else the program ends. */
 PGresult *must(PGresult *result);
 void run(const char *sql);

@@ -52,10 +52,10 @@ static const struct predicate_case cases[] = {
     {"aaa", false, "(a, b, c) > ($1, $2, $3)"},
     {"AA", false, "(a, b) < ($1, $2)"},
     {"aa", true, "a >= $1 AND (a, b) > ($1, $2)"},
-    /* keys of two relations: a bound for the first one's, and the row value */
-    {"aar", false, "(a, b) >= ($1, $2) AND (a, b, c) > ($1, $2, $3)"},
-    {"ar", false, "a >= $1 AND (a, b) > ($1, $2)"},
-    {"aar", true, "a >= $1 AND (a, b) >= ($1, $2) AND (a, b, c) > ($1, $2, $3)"},
+    /* keys of two relations: a bound for the first one's, and then either */
+    {"aar", false, "(a, b) >= ($1, $2) AND (c > $3 OR (a, b) > ($1, $2))"},
+    {"ar", false, "a >= $1 AND (b > $2 OR a > $1)"},
+    {"aar", true, "a >= $1 AND (a, b) >= ($1, $2) AND (c > $3 OR (a, b) > ($1, $2))"},
     /* mixed directions: a bound on the leading run, then the branches */
     {"aA", false, "a >= $1 AND (a = $1 AND b < $2 OR a > $1)"},
     {"aaA", false, "(a, b) >= ($1, $2) AND (a = $1 AND b = $2 AND c < $3 OR (a, b) > ($1, $2))"},

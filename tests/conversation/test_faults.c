@@ -306,6 +306,7 @@ static void all_cuts_give_the_same(void **state)
 
 /* ---- one error anywhere ---- */
 
+#define PROBED "select id, body from posts order by id + 0 limit 2 /* pgseek */"
 #define AGAIN "\nwait\nQ rollback\nwait\nQ " FEED "\nwait\nQ " FEED "\nwait\nQ " FEED "\nQ select 42"
 #define AS_IF_NOTHING_HAD_BEEN \
     "Z(I) T(id,body) D(1,b1) D(2,b2) [first 2 more next] C(SELECT 2) Z(I) T(?column?) D(42) C(SELECT 1) Z(I)"
@@ -313,6 +314,9 @@ static void all_cuts_give_the_same(void **state)
 static const char *const scripts[] = {
     "Q " FEED AGAIN,
     "Q begin\nQ " FEED AGAIN,
+    "Q " PROBED AGAIN,
+    "Q begin\nQ " PROBED AGAIN,
+    "Q begin\nP - " PROBED "\nB - -\nE - 0\nP - select 1\nB - -\nE - 0\nS" AGAIN,
     "P a " FEED "\nB - a\nD P -\nE - 0\nS" AGAIN,
     "P a " FEED "\nS\nwait\nB x a\nD P x\nE x 1\nE x 1\nS" AGAIN,
     "P a " FEED "\nS\nwait\nB - a\nE - 0\nS\nB - a\nE - 0\nS" AGAIN,
@@ -323,8 +327,14 @@ static const char *const scripts[] = {
     "P - select set_config('pgseek.walk', 'a', false)\nB - -\nE - 0\nS\nwait\nQ " FEED AGAIN,
 };
 
-static const char *const marks[] = {
-    CONTEXT, FACTS, GUARD, PAGE, "from posts order by id limit 2", "SET pgseek.active", "::pg_catalog.text AS"};
+static const char *const marks[] = {CONTEXT,
+                                    FACTS,
+                                    GUARD,
+                                    PAGE,
+                                    "from posts order by id limit 2",
+                                    "SET pgseek.active",
+                                    "SAVEPOINT",
+                                    "::pg_catalog.text AS"};
 static const char messages[] = "PBDE";
 static const char *const sqlstates[] = {"57014", "22012", "2201F", "42703", "26000", "08P01"};
 

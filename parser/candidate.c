@@ -24,9 +24,9 @@ struct search {
     size_t ngroups;
     struct item *distincts; /* of DISTINCT ON */
     size_t ndistincts;
-    bool is_distinct;  /* plain DISTINCT: all outputs */
-    bool *chosen;      /* per output */
-    size_t *tried;     /* outputs that may be in a key */
+    bool is_distinct; /* plain DISTINCT: all outputs */
+    bool *chosen;     /* per output */
+    size_t *tried;    /* outputs that may be in a key */
     size_t ntried;
     struct scope_key keys[SOURCE_MAX_KEYS];
     size_t nkeys;
@@ -36,7 +36,7 @@ struct search {
 
 struct function_search {
     const struct scope *scope;
-    bool sets;      /* look for set-returning ones, else for volatile ones */
+    bool sets; /* look for set-returning ones, else for volatile ones */
     bool found;
 };
 
@@ -153,9 +153,9 @@ static size_t output_of_node(const struct source *source, const PgQuery__Node *n
 {
     size_t i = 0;
 
-    while (i < source->noutputs && (source->outputs[i].is_column || !source->outputs[i].node ||
-                                    source->outputs[i].node->node_case != node->node_case ||
-                                    !same_node(source->outputs[i].node, node)))
+    while (i < source->noutputs &&
+           (source->outputs[i].is_column || !source->outputs[i].node ||
+            source->outputs[i].node->node_case != node->node_case || !same_node(source->outputs[i].node, node)))
         i++;
     return i;
 }
@@ -188,7 +188,7 @@ static struct item item_of_output(const struct source *source, size_t output)
 
 /* What a bare name means: in GROUP BY an input column before an output; in DISTINCT ON the other way round, so that
  * only a name that is no output's is taken for a column. */
-static struct item read_item(const struct source *source, const PgQuery__Node *node, bool is_grouping)
+static struct item read_item(const struct source *source, PgQuery__Node *node, bool is_grouping)
 {
     struct item none = {.output = source->noutputs};
     const PgQuery__ColumnRef *column = tree_column(node);
@@ -197,9 +197,8 @@ static struct item read_item(const struct source *source, const PgQuery__Node *n
     if (node->node_case == PG_QUERY__NODE__NODE_A_CONST)
         return item_of_output(source, output_of_position(source, node->a_const));
     if (!column)
-        return has_function(&source->scope, (PgQuery__Node *const[]){(PgQuery__Node *)(uintptr_t)node}, 1, false)
-                   ? none
-                   : item_of_output(source, output_of_node(source, node));
+        return has_function(&source->scope, &node, 1, false) ? none
+                                                             : item_of_output(source, output_of_node(source, node));
     const char *bare = column->n_fields == 1 ? tree_column_part(column, 0) : NULL;
     size_t named = bare ? output_of_name(source, bare) : source->noutputs;
     if (!is_grouping && named < source->noutputs)
@@ -210,8 +209,7 @@ static struct item read_item(const struct source *source, const PgQuery__Node *n
     return found == SCOPE_MISSING ? item_of_output(source, named) : none;
 }
 
-static struct item *read_items(const struct source *source, PgQuery__Node *const *nodes, size_t count,
-                               bool is_grouping)
+static struct item *read_items(const struct source *source, PgQuery__Node *const *nodes, size_t count, bool is_grouping)
 {
     struct item *items = arena_array(source->scope.arena, count + 1, sizeof *items);
 

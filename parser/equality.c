@@ -1,7 +1,7 @@
 /* equality.c - which conditions of a statement equate columns, pin them to one value, or rule NULL out.
  *
- * It fills the first marks of a proof (proof.h) and draws no conclusions. Equality counts only where the server compares
- * values of one type under one deterministic collation: a cast could make two values one. */
+ * It fills the first marks of a proof (proof.h) and draws no conclusions. Equality counts only where the server
+ * compares values of one type under one deterministic collation: a cast could make two values one. */
 #include "proof.h"
 
 #include <string.h>
@@ -49,8 +49,8 @@ static uint32_t plain_type(const struct facts_column *column)
 
     if (!type || !type->operator[FACTS_EQUAL].name || !column->deterministic)
         return 0;
-    bool is_plain = !strcmp(type->operator[FACTS_EQUAL].name, "=") &&
-                    !strcmp(type->operator[FACTS_EQUAL].schema, "pg_catalog");
+    bool is_plain =
+        !strcmp(type->operator[FACTS_EQUAL].name, "=") && !strcmp(type->operator[FACTS_EQUAL].schema, "pg_catalog");
     return is_plain ? type->oid : 0;
 }
 

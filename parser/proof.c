@@ -1,7 +1,7 @@
 /* proof.c - which columns of a joined row follow from others, so that an order can be shown to be total.
  *
- * See proof.h. It compares any two rows of the result that agree on what was assumed, and asks what else they must agree
- * on. Closing over equalities and unique keys gives what candidate keys per join node would give. */
+ * See proof.h. It compares any two rows of the result that agree on what was assumed, and asks what else they must
+ * agree on. Closing over equalities and unique keys gives what candidate keys per join node would give. */
 #include "proof.h"
 
 #include <string.h>
@@ -88,8 +88,7 @@ static bool shows_extension(const struct proof *proof, const struct proof_case *
     return false;
 }
 
-/* Whether the key holds for all rows: the usual unique index says nothing about rows with a NULL in it. */
-static bool key_holds(const struct proof *proof, size_t relation, const struct scope_key *key)
+bool proof_key_holds(const struct proof *proof, size_t relation, const struct scope_key *key)
 {
     for (size_t i = 0; i < key->ncolumns && key->nulls_distinct; i++)
         if (!proof->own_non_null[proof_column_id(proof, (struct scope_column){relation, key->columns[i]})])
@@ -103,7 +102,7 @@ static bool key_is_known(const struct proof *proof, const struct proof_case *in,
     for (size_t i = 0; i < key->ncolumns; i++)
         if (!column_is_known(proof, in, (struct scope_column){relation, key->columns[i]}))
             return false;
-    return key_holds(proof, relation, key);
+    return proof_key_holds(proof, relation, key);
 }
 
 /* ---- conclusions: each says whether it found something new ---- */
@@ -239,6 +238,16 @@ void proof_reset(struct proof *proof)
     restore_marks(proof, proof->known_at_first, proof->used_at_first);
 }
 
+void proof_try(const struct proof *proof)
+{
+    keep_marks(proof, proof->known_before, proof->used_before);
+}
+
+void proof_undo(struct proof *proof)
+{
+    restore_marks(proof, proof->known_before, proof->used_before);
+}
+
 /* The case of an outer join. A FULL JOIN has none: nothing follows from its condition. */
 static struct proof_case join_case(const struct scope_join *join)
 {
@@ -362,105 +371,6 @@ bool proof_make(struct proof *proof, const struct scope *scope, const struct pgs
     conclude(proof);
     keep_marks(proof, proof->known_at_first, proof->used_at_first);
     return true;
-}
-
-/* ---- choosing tie-breakers ---- */
-
-struct candidate {
-    const struct scope_key *key;
-    size_t relation;
-    size_t won;
-    size_t missing;
-};
-
-static size_t missing_columns(const struct proof *proof, size_t relation, const struct scope_key *key)
-{
-    size_t missing = 0;
-
-    for (size_t i = 0; i < key->ncolumns; i++)
-        missing += !proof_is_known(proof, (struct scope_column){relation, key->columns[i]});
-    return missing;
-}
-
-/* How many relations would be known if the key's columns were. */
-static size_t relations_won(struct proof *proof, size_t relation, const struct scope_key *key)
-{
-    size_t won = 0;
-
-    keep_marks(proof, proof->known_before, proof->used_before);
-    for (size_t i = 0; i < key->ncolumns; i++)
-        proof->known[proof_column_id(proof, (struct scope_column){relation, key->columns[i]})] = true;
-    conclude(proof);
-    for (size_t r = 0; r < proof->scope->nrelations; r++)
-        won += proof_is_relation_known(proof, r) && !proof->used_before[r];
-    restore_marks(proof, proof->known_before, proof->used_before);
-    return won;
-}
-
-static bool is_better(const struct candidate *a, const struct candidate *b)
-{
-    if (!b->key)
-        return true;
-    if (a->won != b->won)
-        return a->won > b->won;
-    if (a->missing != b->missing)
-        return a->missing < b->missing;
-    return a->relation == b->relation && a->key->is_primary && !b->key->is_primary;
-}
-
-struct wanted {
-    bool (*usable)(const void *context, struct scope_column column);
-    const void *context;
-};
-
-static bool can_be_used(const struct proof *proof, const struct wanted *wanted, size_t relation,
-                        const struct scope_key *key)
-{
-    for (size_t i = 0; i < key->ncolumns; i++) {
-        struct scope_column column = {relation, key->columns[i]};
-
-        if (!proof_is_known(proof, column) && wanted->usable && !wanted->usable(wanted->context, column))
-            return false;
-    }
-    return true;
-}
-
-static void look_at_relation(struct proof *proof, const struct wanted *wanted, size_t r, struct candidate *best,
-                             bool *denied)
-{
-    const struct scope_relation *relation = &proof->scope->relations[r];
-
-    for (size_t i = 0; i < relation->nkeys && !proof_is_relation_known(proof, r); i++) {
-        struct candidate candidate = {.key = &relation->keys[i], .relation = r};
-
-        if (!key_holds(proof, r, candidate.key))
-            continue;
-        candidate.missing = missing_columns(proof, r, candidate.key);
-        candidate.won = candidate.missing ? relations_won(proof, r, candidate.key) : 0;
-        if (!candidate.won)
-            continue;
-        if (!can_be_used(proof, wanted, r, candidate.key))
-            *denied = true;
-        else if (is_better(&candidate, best))
-            *best = candidate;
-    }
-}
-
-const struct scope_key *proof_next_key(struct proof *proof, size_t preferred,
-                                       bool (*usable)(const void *context, struct scope_column column),
-                                       const void *context, size_t *relation, bool *denied)
-{
-    struct wanted wanted = {usable, context};
-    struct candidate best = {0};
-
-    *denied = false;
-    if (preferred < proof->scope->nrelations)
-        look_at_relation(proof, &wanted, preferred, &best, denied);
-    bool decided = best.key != NULL;
-    for (size_t r = 0; r < proof->scope->nrelations && !decided; r++)
-        look_at_relation(proof, &wanted, r, &best, denied);
-    *relation = best.relation;
-    return best.key;
 }
 
 /* ---- what it rests on ---- */

@@ -1,8 +1,8 @@
 /* proof.h - which columns of a joined row follow from others, so that an order can be shown to be total.
  *
- * It knows keys, equalities, constants and outer joins, and must not know ORDER BY or directions. A column is known when
- * its value (NULL is one) follows from the columns assumed so far; a relation is known when its whole row does, or that
- * it is the NULLs of an outer join. */
+ * It knows keys, equalities, constants and outer joins, and must not know ORDER BY or directions. A column is known
+ * when its value (NULL is one) follows from the columns assumed so far; a relation is known when its whole row does, or
+ * that it is the NULLs of an outer join. */
 #ifndef PARSER_PROOF_H
 #define PARSER_PROOF_H
 
@@ -17,16 +17,16 @@ struct proof_case {
     size_t kept_first, kept_end;   /* the other side, all of it known */
     size_t first_column;
     size_t ncolumns;
-    bool *known;                    /* per column, from first_column */
-    const struct scope_key **used;  /* per relation, from first: the key that made it known, or a mark for a join */
+    bool *known;                   /* per column, from first_column */
+    const struct scope_key **used; /* per relation, from first: the key that made it known, or a mark for a join */
     struct scope_column (*equalities)[2]; /* of the join's own condition */
     size_t nequalities;
 };
 
 struct proof {
     const struct scope *scope;
-    size_t *base;    /* per relation: number of its first column */
-    size_t ncolumns; /* of all relations */
+    size_t *base;       /* per relation: number of its first column */
+    size_t ncolumns;    /* of all relations */
     bool *non_null;     /* per column: no row of the result has NULL there, by the statement or by the catalog */
     bool *own_non_null; /* the same before outer joins extend the relation */
     bool *by_statement; /* per column: the statement alone says so of the latter */
@@ -53,6 +53,10 @@ bool proof_make(struct proof *proof, const struct scope *scope,
 /* Forgets what was assumed. */
 void proof_reset(struct proof *proof);
 
+/* What is assumed between the two is forgotten; one trial at a time. */
+void proof_try(const struct proof *proof);
+void proof_undo(struct proof *proof);
+
 /* Assumes a column and draws all conclusions. */
 void proof_assume(struct proof *proof, struct scope_column column);
 /* Every row of the FROM is told apart by what was assumed. */
@@ -62,9 +66,9 @@ bool proof_is_relation_known(const struct proof *proof, size_t relation);
 /* No row of the result has NULL there. */
 bool proof_is_non_null(const struct proof *proof, struct scope_column column);
 
-/* The key whose missing columns are the best tie-breakers next; `preferred` is the relation that is made known first.
- * NULL with *denied set when only columns that the role may not read, or that cannot travel, would do; usable(column)
- * says which columns may be taken (NULL: all). */
+/* tie_breaker.c: the key whose missing columns are the best tie-breakers next; `preferred` is the relation that is made
+ * known first. NULL with *denied set when only columns that the role may not read, or that cannot travel, would do;
+ * usable(column) says which columns may be taken (NULL: all). */
 const struct scope_key *proof_next_key(struct proof *proof, size_t preferred,
                                        bool (*usable)(const void *context, struct scope_column column),
                                        const void *context, size_t *relation, bool *denied);
@@ -77,7 +81,10 @@ const struct scope_rest *proof_non_null_rests(const struct proof *proof, struct 
 /* equality.c: what the conditions of the scope say, before any conclusion is drawn. */
 void proof_read_conditions(struct proof *proof, const struct pgseek_description *description);
 
-/* ---- small questions that both files ask ---- */
+/* ---- small questions that several files ask ---- */
+
+/* Whether the key holds for all rows: the usual unique index says nothing about rows with a NULL in it. */
+bool proof_key_holds(const struct proof *proof, size_t relation, const struct scope_key *key);
 
 static inline size_t proof_column_id(const struct proof *proof, struct scope_column column)
 {

@@ -150,8 +150,8 @@ static bool have_one_type(const struct scope *scope, struct scope_column a, stru
     return left && right && left->type_oid == right->type_oid;
 }
 
-/* One column of USING: shown once, in front. Its value is the left side's, of a RIGHT JOIN the right side's; a column of
- * two types, or of a FULL JOIN, is neither. */
+/* One column of USING: shown once, in front. Its value is the left side's, of a RIGHT JOIN the right side's; a column
+ * of two types, or of a FULL JOIN, is neither. */
 static void merge_column(const struct scope *scope, struct sides *sides, const char *name, struct columns *out)
 {
     struct scope_visible left = take(&sides->left, columns_find(&sides->left, name));
@@ -164,8 +164,8 @@ static void merge_column(const struct scope *scope, struct sides *sides, const c
         sides->merged[sides->nmerged++][1] = right.column;
     }
     shown.name = name;
-    shown.is_column = both && sides->type != PG_QUERY__JOIN_TYPE__JOIN_FULL &&
-                      have_one_type(scope, left.column, right.column);
+    shown.is_column =
+        both && sides->type != PG_QUERY__JOIN_TYPE__JOIN_FULL && have_one_type(scope, left.column, right.column);
     out->item[out->count++] = shown;
 }
 

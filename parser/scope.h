@@ -1,7 +1,7 @@
 /* scope.h - what the names of a level mean: the relations of its FROM, their columns, and what is known of every row.
  *
- * It joins the tree with the facts, through joins of all kinds, derived tables, CTEs and views; it must not know ORDER BY
- * or the text. What it cannot see through is opaque: less is known then, and nothing is wrong. */
+ * It joins the tree with the facts, through joins of all kinds, derived tables, CTEs and views; it must not know ORDER
+ * BY or the text. What it cannot see through is opaque: less is known then, and nothing is wrong. */
 #ifndef PARSER_SCOPE_H
 #define PARSER_SCOPE_H
 
@@ -37,10 +37,10 @@ struct scope_attribute {
 /* Columns whose values tell the relation's own rows apart. */
 struct scope_key {
     const size_t *columns;
-    size_t ncolumns; /* 0: there is at most one row */
+    size_t ncolumns;     /* 0: there is at most one row */
     bool nulls_distinct; /* a unique index's usual rule: rows with a NULL in it are not told apart */
     bool is_primary;
-    const char *name; /* for people: the index's, or what makes it unique */
+    const char *name;               /* for people: the index's, or what makes it unique */
     const struct scope_rest *rests; /* the index and its columns, or all that a derived table's own proof used */
 };
 
@@ -55,15 +55,15 @@ struct scope_relation {
     bool has_window; /* some column, maybe one that is not among these, depends on a window function */
     const struct scope_key *keys;
     size_t nkeys;
-    bool is_lateral;          /* its keys hold for one row of what stands before it */
-    bool is_null_extended;    /* by an outer join around it */
-    enum pgseek_reason why;   /* when it has no keys: what a DBA should read */
+    bool is_lateral;        /* its keys hold for one row of what stands before it */
+    bool is_null_extended;  /* by an outer join around it */
+    enum pgseek_reason why; /* when it has no keys: what a DBA should read */
 };
 
 /* What a bare name or a star of the level shows. */
 struct scope_visible {
-    const char *name;           /* NULL: an implicit one */
-    bool is_column;             /* false: a merged column that is no column of either side: of FULL JOIN, of two types */
+    const char *name; /* NULL: an implicit one */
+    bool is_column;   /* false: a merged column that is no column of either side: of FULL JOIN, of two types */
     struct scope_column column; /* merged: the one that gives the value */
 };
 
@@ -80,7 +80,7 @@ struct scope_join {
 
 struct scope_conjunct {
     const PgQuery__Node *node;
-    bool is_extended;  /* of an inner join inside the NULL-extended side of another: equalities hold, constants do not */
+    bool is_extended; /* of an inner join inside the NULL-extended side of another: equalities hold, constants do not */
     size_t first, end; /* the relations that its names can mean: those of its join, or all */
 };
 
@@ -114,17 +114,16 @@ struct scope {
  * its own first. PGSEEK_REASON_NONE also when something is opaque. */
 enum pgseek_reason scope_make(struct scope *scope, struct arena *arena, const struct pgseek_query *query,
                               const PgQuery__SelectStmt *level, const PgQuery__WithClause *const *with, size_t nwith,
-                              struct pgseek_facts *facts,
-                              const struct pgseek_description *description) PGSEEK_MUST_USE;
+                              struct pgseek_facts *facts, const struct pgseek_description *description) PGSEEK_MUST_USE;
 /* The same one level down. PGSEEK_REASON_TOO_LARGE: too deep, or too much has been read already. */
 enum pgseek_reason scope_make_within(struct scope *scope, const struct scope *outer, const PgQuery__SelectStmt *level,
                                      const PgQuery__WithClause *const *with, size_t nwith) PGSEEK_MUST_USE;
 
 enum scope_found {
     SCOPE_FOUND,
-    SCOPE_MISSING,   /* nothing here has that name */
+    SCOPE_MISSING, /* nothing here has that name */
     SCOPE_AMBIGUOUS,
-    SCOPE_OPAQUE     /* it may be a column of something opaque, or a merged column of a FULL JOIN */
+    SCOPE_OPAQUE /* it may be a column of something opaque, or a merged column of a FULL JOIN */
 };
 /* What a column reference (no `*`) means as an input column. */
 enum scope_found scope_find(const struct scope *scope, const PgQuery__ColumnRef *column, struct scope_column *out);

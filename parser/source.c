@@ -52,12 +52,11 @@ static enum tree_step window_visit(ProtobufCMessage *message, void *context)
 }
 
 /* Whether a value depends on a window function; rather too often than not. */
-static bool depends_on_window(const struct scope *scope, const PgQuery__Node *node)
+static bool depends_on_window(const struct scope *scope, PgQuery__Node *node)
 {
     struct window_search search = {.scope = scope};
-    PgQuery__Node parent = *node; /* the walker takes what may be changed; nothing is */
 
-    tree_walk(&parent.base, window_visit, &search);
+    tree_walk(&node->base, window_visit, &search);
     return search.found;
 }
 
@@ -212,8 +211,7 @@ static struct scope_attribute make_attribute(const struct source *source, const 
 
 static bool make_attributes(struct scope_relation *relation, struct source *source)
 {
-    struct scope_attribute *attributes =
-        arena_array(source->scope.arena, source->noutputs + 1, sizeof *attributes);
+    struct scope_attribute *attributes = arena_array(source->scope.arena, source->noutputs + 1, sizeof *attributes);
 
     if (!attributes)
         return false;
@@ -265,8 +263,7 @@ static bool make_values(struct scope_relation *relation, struct arena *arena, co
     if (!attributes)
         return false;
     for (size_t i = 0; i < count; i++)
-        attributes[i] =
-            (struct scope_attribute){.name = arena_format(arena, "column%zu", i + 1), .is_computed = true};
+        attributes[i] = (struct scope_attribute){.name = arena_format(arena, "column%zu", i + 1), .is_computed = true};
     relation->attributes = attributes;
     relation->nattributes = count;
     relation->ncertain = count;
@@ -301,8 +298,7 @@ static struct scope_attribute combine(const struct scope *outer, const PgQuery__
     attribute.not_null = left->not_null && (!right_counts || (right && right->not_null));
     attribute.is_window = left->is_window || !right || right->is_window;
     if (attribute.not_null)
-        attribute.rests =
-            scope_rests_join(outer->arena, left->rests, right_counts && right ? right->rests : NULL);
+        attribute.rests = scope_rests_join(outer->arena, left->rests, right_counts && right ? right->rests : NULL);
     return attribute;
 }
 

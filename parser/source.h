@@ -8,9 +8,9 @@
 
 /* An output column of a sub-select. */
 struct source_output {
-    const char *name;          /* NULL: an implicit one */
-    const PgQuery__Node *node; /* NULL: it came out of a star */
-    bool is_column;            /* a plain column of the sub-select's scope */
+    const char *name;    /* NULL: an implicit one */
+    PgQuery__Node *node; /* NULL: it came out of a star */
+    bool is_column;      /* a plain column of the sub-select's scope */
     struct scope_column column;
 };
 
@@ -24,8 +24,8 @@ struct source {
     size_t ncertain; /* outputs before the first star over something opaque */
 };
 
-/* Fills in attributes, keys, is_opaque, has_window and why; the caller has set the names that it is known by. False when
- * out of memory. */
+/* Fills in attributes, keys, is_opaque, has_window and why; the caller has set the names that it is known by. False
+ * when out of memory. */
 bool source_make(struct scope_relation *relation, const struct scope *outer, const PgQuery__SelectStmt *select,
                  const PgQuery__WithClause *const *with, size_t nwith) PGSEEK_MUST_USE;
 

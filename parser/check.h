@@ -19,9 +19,9 @@ struct check_edits {
         CHECK_WRAPPED,       /* inside SELECT ... FROM (here) ..., which has the predicate */
         CHECK_WRAPPED_OUTPUT /* the same, and the wrap has the hidden columns too */
     } wrap;
-    size_t nbranches; /* more than one: each an arm of a UNION ALL */
-    bool is_turned;   /* inside SELECT ... FROM (SELECT ... FROM (here) ...) ... */
-    bool is_replaced; /* an inner level, moved into a CTE */
+    size_t nbranches;     /* more than one: each an arm of a UNION ALL */
+    bool is_turned;       /* inside SELECT ... FROM (SELECT ... FROM (here) ...) ... */
+    bool is_replaced;     /* an inner level, moved into a CTE */
     size_t level_ordinal; /* which SELECT the level is, if it stands where it stood */
 };
 

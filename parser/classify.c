@@ -174,8 +174,7 @@ static enum query_form form_of(const PgQuery__SelectStmt *level)
 /* A lock reaches into sub-selects of FROM, and would not reach the one that is moved away. */
 static bool has_lock(const PgQuery__SelectStmt *statement)
 {
-    return statement->n_locking_clause ||
-           any_stops(statement->from_clause, statement->n_from_clause, stop_at_lock) ||
+    return statement->n_locking_clause || any_stops(statement->from_clause, statement->n_from_clause, stop_at_lock) ||
            (statement->with_clause && !tree_walk(&statement->with_clause->base, stop_at_lock, NULL));
 }
 

@@ -330,15 +330,15 @@ static enum pgseek_reason cut_statement(struct cut *cut, const struct cut_tokens
 
     if (behind > statement->last)
         return PGSEEK_REASON_PARENTHESISED;
-    cut->statement = (struct cut_range){.start = start_of(statement, statement->first),
-                                        .end = end_of(statement, statement->last)};
+    cut->statement =
+        (struct cut_range){.start = start_of(statement, statement->first), .end = end_of(statement, statement->last)};
     cut->main = start_of(statement, behind);
     if (tree->first_location < 0)
         return PGSEEK_REASON_NONE;
     cut->outer_with = with_range(statement, behind);
-    cut->outer_is_recursive = behind != statement->first &&
-                              lex_is(statement->lex, lex_skip(statement->lex, statement->first + 1),
-                                     PG_QUERY__TOKEN__RECURSIVE);
+    cut->outer_is_recursive =
+        behind != statement->first &&
+        lex_is(statement->lex, lex_skip(statement->lex, statement->first + 1), PG_QUERY__TOKEN__RECURSIVE);
     if (tree->cte_location >= 0)
         cut->cte = (size_t)tree->cte_location;
     return PGSEEK_REASON_NONE;

@@ -18,20 +18,20 @@ struct cut {
     struct cut_range statement;  /* the whole SELECT, without EXPLAIN, DECLARE and parentheses around it */
     struct cut_range outer_with; /* inner levels: the statement's own WITH clause, its names are seen by the level */
     bool outer_is_recursive;     /* that is WITH RECURSIVE: each name is seen everywhere in it */
-    size_t cte;             /* inner levels in that clause: the name of the CTE that they are in; else 0 */
-    size_t main;            /* the statement's first token behind WITH */
-    size_t start;           /* the level's first token: WITH, SELECT, VALUES, TABLE, or ( of a set operation */
-    struct cut_range with;  /* the level's own WITH clause */
-    size_t select;          /* the word SELECT (VALUES, TABLE, the first token of a set operation): behind WITH */
-    size_t list_end;        /* behind the select list: hidden columns go here */
-    size_t where;           /* behind the word WHERE; 0 without one */
-    size_t where_end;       /* a predicate for WHERE ends here: before GROUP, HAVING, WINDOW or the tail */
-    size_t having;          /* behind the word HAVING; 0 without one */
-    size_t having_end;      /* a predicate for HAVING ends here: before WINDOW or the tail */
-    size_t body_end;        /* behind what comes before ORDER BY */
-    size_t tail;            /* the word ORDER: from here to end everything is written anew */
-    size_t end;             /* behind the level's last token */
-    struct cut_range offset;              /* the OFFSET clause, its word included */
+    size_t cte;                  /* inner levels in that clause: the name of the CTE that they are in; else 0 */
+    size_t main;                 /* the statement's first token behind WITH */
+    size_t start;                /* the level's first token: WITH, SELECT, VALUES, TABLE, or ( of a set operation */
+    struct cut_range with;       /* the level's own WITH clause */
+    size_t select;               /* the word SELECT (VALUES, TABLE, the first token of a set operation): behind WITH */
+    size_t list_end;             /* behind the select list: hidden columns go here */
+    size_t where;                /* behind the word WHERE; 0 without one */
+    size_t where_end;            /* a predicate for WHERE ends here: before GROUP, HAVING, WINDOW or the tail */
+    size_t having;               /* behind the word HAVING; 0 without one */
+    size_t having_end;           /* a predicate for HAVING ends here: before WINDOW or the tail */
+    size_t body_end;             /* behind what comes before ORDER BY */
+    size_t tail;                 /* the word ORDER: from here to end everything is written anew */
+    size_t end;                  /* behind the level's last token */
+    struct cut_range offset;     /* the OFFSET clause, its word included */
     struct cut_range lock[CUT_MAX_LOCKS]; /* FOR UPDATE and the like */
     size_t nlocks;
     /* Items, separated at the level's depth: bytes from the first to the last token of each. */
@@ -40,7 +40,7 @@ struct cut {
     struct cut_range *sorts; /* without ASC, DESC, USING and NULLS */
     size_t nsorts;
     struct cut_range *sort_items; /* the same, whole */
-    struct cut_range *groups; /* of GROUP BY */
+    struct cut_range *groups;     /* of GROUP BY */
     size_t ngroups;
     struct cut_range *distincts; /* of DISTINCT ON */
     size_t ndistincts;

@@ -42,7 +42,8 @@ struct item {
     size_t last;
 };
 
-/* The item that starts at token i, before `end`; false at the end of the list. *next: where the following one starts. */
+/* The item that starts at token i, before `end`; false at the end of the list. *next: where the following one starts.
+ */
 static bool next_item(const struct lex *lex, size_t i, size_t end, uint32_t depth, struct item *item, size_t *next)
 {
     size_t comma = lex_skip(lex, i);
@@ -131,8 +132,7 @@ bool cut_targets(struct cut *cut, struct arena *arena, const struct cut_tokens *
         return false;
     cut->ntargets = tree->ntargets;
     cut->targets = arena_array(arena, tree->ntargets, sizeof *cut->targets);
-    return cut->targets &&
-           cut_list(lex, i, end, level->depth, tree->ntargets, trim_label, tree, NULL, cut->targets);
+    return cut->targets && cut_list(lex, i, end, level->depth, tree->ntargets, trim_label, tree, NULL, cut->targets);
 }
 
 /* ---- ORDER BY ---- */

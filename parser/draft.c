@@ -1,7 +1,7 @@
 /* draft.c - the text of a shape while it is made: the level as it is run.
  *
- * See draft.h. The client's own text is spliced wherever that is possible; only set operations and window functions need
- * a wrap, since a condition inside would change what they compute. */
+ * See draft.h. The client's own text is spliced wherever that is possible; only set operations and window functions
+ * need a wrap, since a condition inside would change what they compute. */
 #include "draft.h"
 
 #include <string.h>
@@ -70,7 +70,8 @@ static void put_statement_order(struct draft *draft)
 
 bool draft_has_look_ahead(const struct draft *draft)
 {
-    bool has_limit = draft->plan->limit_kind == PGSEEK_NUMBER_LITERAL || draft->plan->limit_kind == PGSEEK_NUMBER_PARAMS;
+    bool has_limit =
+        draft->plan->limit_kind == PGSEEK_NUMBER_LITERAL || draft->plan->limit_kind == PGSEEK_NUMBER_PARAMS;
 
     return draft->how->look_ahead && has_limit && draft->has_hidden;
 }

@@ -1,7 +1,7 @@
 /* level.h - which SELECT of a statement is the page: the one that owns ORDER BY and LIMIT.
  *
- * It knows sub-selects of FROM and WITH and must not know texts or catalogs. LIMIT in a LATERAL, correlated, scalar, IN or
- * EXISTS sub-select makes no page. */
+ * It knows sub-selects of FROM and WITH and must not know texts or catalogs. LIMIT in a LATERAL, correlated, scalar, IN
+ * or EXISTS sub-select makes no page. */
 #ifndef PARSER_LEVEL_H
 #define PARSER_LEVEL_H
 
@@ -13,7 +13,7 @@ struct level {
     const PgQuery__WithClause **with; /* whose names it sees, its own first; cut off at the CTE that it is in */
     size_t nwith;
     int cte_location; /* of the CTE of the statement's own WITH clause that it is in; -1: none */
-    bool is_carried;  /* nothing but the statement's own WITH clause lies between, so it can move to that clause's end */
+    bool is_carried; /* nothing but the statement's own WITH clause lies between, so it can move to that clause's end */
     bool is_recursive; /* it is part of a recursive CTE, or its names are */
 };
 
@@ -22,8 +22,8 @@ struct level {
 
 struct levels {
     struct level item[LEVEL_MAX];
-    size_t count;        /* levels below the statement: sub-selects with ORDER BY and LIMIT */
-    bool has_unordered;  /* a sub-select has LIMIT without ORDER BY */
+    size_t count;       /* levels below the statement: sub-selects with ORDER BY and LIMIT */
+    bool has_unordered; /* a sub-select has LIMIT without ORDER BY */
     bool has_too_many;
 };
 

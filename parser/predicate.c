@@ -157,7 +157,9 @@ static void put_branch(struct text *out, const struct predicate_key *keys, const
 {
     put_prefix(out, keys, known, branch->first);
     switch (branch->kind) {
-    case BRANCH_AFTER: put_comparison(out, keys, branch->first, branch->last, after_operator(&keys[branch->last])); break;
+    case BRANCH_AFTER:
+        put_comparison(out, keys, branch->first, branch->last, after_operator(&keys[branch->last]));
+        break;
     case BRANCH_NOT_NULL: text_format(out, "%s IS NOT NULL", keys[branch->first].expr); break;
     case BRANCH_NULL: text_format(out, "%s IS NULL", keys[branch->first].expr); break;
     }

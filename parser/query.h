@@ -61,9 +61,10 @@ struct pgseek_query {
     struct query_function *functions;
     size_t nfunctions;
     int param_count;
-    int cursor_param;            /* n of the $n that carries the cursor; 0: none */
-    struct query_bytes core;     /* the level without order, limit, offset and places: what a rewrite must keep */
-    struct query_bytes frame;    /* the whole statement with the level taken out; a plain SELECT that is its own level: none */
+    int cursor_param;        /* n of the $n that carries the cursor; 0: none */
+    struct query_bytes core; /* the level without order, limit, offset and places: what a rewrite must keep */
+    struct query_bytes
+        frame; /* the whole statement with the level taken out; a plain SELECT that is its own level: none */
     struct query_bytes contract; /* the statement as a cursor is bound to it, without the meaning of names */
     int *filter_params;          /* n of $n by first use in the contract's tree */
     size_t nfilter_params;

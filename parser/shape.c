@@ -117,8 +117,7 @@ static bool are_keys_items(const struct pgseek_plan *plan)
     const struct cut_range rest = plan->order_rest;
     size_t items = 0;
 
-    while (items < plan->cut.nsorts &&
-           (rest.start == rest.end || plan->cut.sort_items[items].end <= rest.start))
+    while (items < plan->cut.nsorts && (rest.start == rest.end || plan->cut.sort_items[items].end <= rest.start))
         items++;
     return items == plan->nkeys - count_appended(plan);
 }
@@ -305,8 +304,8 @@ struct pgseek_shape *pgseek_shape_new(const struct pgseek_plan *plan, const stru
         .has_boundary = key->seek == PGSEEK_SEEK_AFTER || key->seek == PGSEEK_SEEK_BEFORE,
         .is_turned = key->seek == PGSEEK_SEEK_BEFORE || key->seek == PGSEEK_SEEK_LAST,
         .has_hidden = plan->verb != PGSEEK_VERB_DECLARE,
-        .has_having = plan->form == QUERY_GROUPED ||
-                      (plan->form != QUERY_WINDOW && (plan->cut.ngroups > 0 || plan->cut.having)),
+        .has_having =
+            plan->form == QUERY_GROUPED || (plan->form != QUERY_WINDOW && (plan->cut.ngroups > 0 || plan->cut.having)),
     };
 
     *reason = PGSEEK_REASON_NOMEM;

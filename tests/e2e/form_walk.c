@@ -14,12 +14,14 @@ static const struct walk_case cases[] = {
      "SELECT id, a FROM gap ORDER BY a NULLS FIRST, c DESC, id DESC", NULL},
     {"SELECT * FROM gap ORDER BY c, b DESC NULLS LAST, id LIMIT $1",
      "SELECT * FROM gap ORDER BY c, b DESC NULLS LAST, id", NULL},
-    {"SELECT g.* FROM gap g WHERE g.c = 1 OR g.a IS NULL ORDER BY a DESC NULLS LAST, b NULLS FIRST, c, id DESC LIMIT $1",
+    {"SELECT g.* FROM gap g WHERE g.c = 1 OR g.a IS NULL ORDER BY a DESC NULLS LAST, b NULLS FIRST, c, id DESC LIMIT "
+     "$1",
      "SELECT * FROM gap WHERE c = 1 OR a IS NULL ORDER BY a DESC NULLS LAST, b NULLS FIRST, c, id DESC", NULL},
     {"WITH few AS (SELECT id FROM gap WHERE c < 2) SELECT g.id, g.a FROM gap g JOIN few f ON f.id = g.id "
      "ORDER BY g.a DESC, g.c LIMIT $1",
      "SELECT id, a FROM gap WHERE c < 2 ORDER BY a DESC, c, id", NULL},
-    {"WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 60) SELECT g.id, r.n FROM r JOIN gap g "
+    {"WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 60) SELECT g.id, r.n FROM r JOIN gap "
+     "g "
      "ON g.id = r.n ORDER BY g.c DESC, g.a LIMIT $1",
      "SELECT id, id FROM gap WHERE id <= 60 ORDER BY c DESC, a, id", "g.id"},
     {"SELECT id FROM gap ORDER BY c DESC, id FOR UPDATE LIMIT $1", "SELECT id FROM gap ORDER BY c DESC, id", NULL},
@@ -45,21 +47,25 @@ static const struct walk_case cases[] = {
      "SELECT g.id, k.id FROM gap g LEFT JOIN child k ON k.gap_id = g.id ORDER BY g.b, g.id, k.n, k.id", NULL},
     {"SELECT k.id, g.a FROM child k LEFT JOIN gap g ON g.id = k.gap_id ORDER BY g.a DESC NULLS LAST LIMIT $1",
      "SELECT k.id, g.a FROM child k LEFT JOIN gap g ON g.id = k.gap_id ORDER BY g.a DESC NULLS LAST, k.id DESC", NULL},
-    {"SELECT k.id, g.id FROM child k FULL JOIN gap g ON g.id = k.gap_id AND k.n = 2 ORDER BY k.n, g.c DESC, g.id, k.id LIMIT $1",
-     "SELECT k.id, g.id FROM child k FULL JOIN gap g ON g.id = k.gap_id AND k.n = 2 ORDER BY k.n, g.c DESC, g.id, k.id", NULL},
+    {"SELECT k.id, g.id FROM child k FULL JOIN gap g ON g.id = k.gap_id AND k.n = 2 ORDER BY k.n, g.c DESC, g.id, k.id "
+     "LIMIT $1",
+     "SELECT k.id, g.id FROM child k FULL JOIN gap g ON g.id = k.gap_id AND k.n = 2 ORDER BY k.n, g.c DESC, g.id, k.id",
+     NULL},
     {"SELECT q.s, q.id FROM (SELECT id, a + c AS s FROM gap WHERE c > 0) q ORDER BY q.s DESC, q.id LIMIT $1",
      "SELECT a + c, id FROM gap WHERE c > 0 ORDER BY a + c DESC, id", NULL},
     /* groups */
     {"SELECT a, count(*) AS n FROM gap GROUP BY a ORDER BY n DESC, a LIMIT $1",
      "SELECT a, count(*) FROM gap GROUP BY a ORDER BY 2 DESC, 1", NULL},
     {"SELECT c, b, max(id) FROM gap WHERE a > 0 GROUP BY c, b HAVING count(*) > 1 OR c = 1 ORDER BY max(id) LIMIT $1",
-     "SELECT c, b, max(id) FROM gap WHERE a > 0 GROUP BY c, b HAVING count(*) > 1 OR c = 1 ORDER BY max(id), c, b", NULL},
+     "SELECT c, b, max(id) FROM gap WHERE a > 0 GROUP BY c, b HAVING count(*) > 1 OR c = 1 ORDER BY max(id), c, b",
+     NULL},
     {"SELECT id % 7 AS m, sum(a) FROM gap GROUP BY 1 ORDER BY m DESC LIMIT $1",
      "SELECT id % 7, sum(a) FROM gap GROUP BY 1 ORDER BY 1 DESC", NULL},
     {"SELECT g.id, count(k.id) FROM gap g LEFT JOIN child k ON k.gap_id = g.id GROUP BY g.id ORDER BY g.c, count(k.id) "
      "DESC LIMIT $1",
      "SELECT g.id, count(k.id) FROM gap g LEFT JOIN child k ON k.gap_id = g.id GROUP BY g.id ORDER BY g.c, "
-     "count(k.id) DESC, g.id DESC", NULL},
+     "count(k.id) DESC, g.id DESC",
+     NULL},
     {"SELECT b, count(*) FILTER (WHERE c = 1) FROM gap GROUP BY b HAVING count(*) > 0 ORDER BY b NULLS FIRST LIMIT $1",
      "SELECT b, count(*) FILTER (WHERE c = 1) FROM gap GROUP BY b ORDER BY b NULLS FIRST", NULL},
     /* DISTINCT */

@@ -1,7 +1,7 @@
 /* level_walk.c - walks every page of statements whose LIMIT stands in a sub-select or CTE.
  *
- * The oracle is the statement itself, its inner ORDER BY made total by hand, with LIMIT and OFFSET of the page; how many
- * rows the level has in all is asked too. Rows must come in the same order. Usage: level_walk CONNINFO */
+ * The oracle is the statement itself, its inner ORDER BY made total by hand, with LIMIT and OFFSET of the page; how
+ * many rows the level has in all is asked too. Rows must come in the same order. Usage: level_walk CONNINFO */
 #include "walk_server.h"
 
 #include <stdio.h>
@@ -17,13 +17,16 @@ struct level_case {
 static const struct level_case cases[] = {
     {"SELECT t.id, t.a, k.id FROM (SELECT g.id, g.a FROM gap g ORDER BY g.c, g.a DESC LIMIT $1) AS t LEFT JOIN child k "
      "ON t.id = k.gap_id ORDER BY t.id, k.id",
-     "SELECT t.id, t.a, k.id FROM (SELECT g.id, g.a FROM gap g ORDER BY g.c, g.a DESC, g.id DESC LIMIT $1 OFFSET $2) AS t "
+     "SELECT t.id, t.a, k.id FROM (SELECT g.id, g.a FROM gap g ORDER BY g.c, g.a DESC, g.id DESC LIMIT $1 OFFSET $2) "
+     "AS t "
      "LEFT JOIN child k ON t.id = k.gap_id ORDER BY t.id, k.id",
      "SELECT count(*) FROM gap"},
     /* an inner join that drops whole pages */
-    {"SELECT t.*, k.n FROM (SELECT * FROM gap WHERE c = 1 OR a = 2 ORDER BY id DESC LIMIT $1) t JOIN child k ON k.gap_id "
+    {"SELECT t.*, k.n FROM (SELECT * FROM gap WHERE c = 1 OR a = 2 ORDER BY id DESC LIMIT $1) t JOIN child k ON "
+     "k.gap_id "
      "= t.id AND k.n = 3 ORDER BY t.id DESC, k.id",
-     "SELECT t.*, k.n FROM (SELECT * FROM gap WHERE c = 1 OR a = 2 ORDER BY id DESC LIMIT $1 OFFSET $2) t JOIN child k ON "
+     "SELECT t.*, k.n FROM (SELECT * FROM gap WHERE c = 1 OR a = 2 ORDER BY id DESC LIMIT $1 OFFSET $2) t JOIN child k "
+     "ON "
      "k.gap_id = t.id AND k.n = 3 ORDER BY t.id DESC, k.id",
      "SELECT count(*) FROM gap WHERE c = 1 OR a = 2"},
     /* a CTE, aggregated */
@@ -33,66 +36,85 @@ static const struct level_case cases[] = {
      "NULL::bigint, count(x), coalesce(json_agg(x), '[]') FROM (SELECT * FROM s) x",
      "SELECT count(*) FROM gap WHERE c < 2"},
     /* between CTEs, of which it reads one and another reads it */
-    {"WITH few AS (SELECT id AS i FROM gap WHERE c > 0), page AS (SELECT g.id, g.b FROM gap g JOIN few ON i = id ORDER BY "
-     "g.c DESC, id LIMIT $1), kids AS (SELECT k.* FROM child k JOIN page ON page.id = k.gap_id) SELECT page.*, kids.id FROM "
+    {"WITH few AS (SELECT id AS i FROM gap WHERE c > 0), page AS (SELECT g.id, g.b FROM gap g JOIN few ON i = id ORDER "
+     "BY "
+     "g.c DESC, id LIMIT $1), kids AS (SELECT k.* FROM child k JOIN page ON page.id = k.gap_id) SELECT page.*, kids.id "
+     "FROM "
      "page LEFT JOIN kids ON kids.gap_id = page.id ORDER BY page.b, page.id, kids.id",
-     "WITH few AS (SELECT id AS i FROM gap WHERE c > 0), page AS (SELECT g.id, g.b FROM gap g JOIN few ON i = id ORDER BY "
-     "g.c DESC, id LIMIT $1 OFFSET $2), kids AS (SELECT k.* FROM child k JOIN page ON page.id = k.gap_id) SELECT page.*, "
+     "WITH few AS (SELECT id AS i FROM gap WHERE c > 0), page AS (SELECT g.id, g.b FROM gap g JOIN few ON i = id ORDER "
+     "BY "
+     "g.c DESC, id LIMIT $1 OFFSET $2), kids AS (SELECT k.* FROM child k JOIN page ON page.id = k.gap_id) SELECT "
+     "page.*, "
      "kids.id FROM page LEFT JOIN kids ON kids.gap_id = page.id ORDER BY page.b, page.id, kids.id",
      "SELECT count(*) FROM gap WHERE c > 0"},
     /* the name of the CTE is the table's in it, and a later CTE's name is a table's too */
-    {"WITH gap AS (SELECT id, a FROM gap ORDER BY a LIMIT $1), child AS (SELECT 1 AS one) SELECT gap.*, one FROM gap, child "
+    {"WITH gap AS (SELECT id, a FROM gap ORDER BY a LIMIT $1), child AS (SELECT 1 AS one) SELECT gap.*, one FROM gap, "
+     "child "
      "ORDER BY gap.a DESC, id",
-     "WITH gap AS (SELECT id, a FROM gap ORDER BY a, id LIMIT $1 OFFSET $2), child AS (SELECT 1 AS one) SELECT gap.*, one "
+     "WITH gap AS (SELECT id, a FROM gap ORDER BY a, id LIMIT $1 OFFSET $2), child AS (SELECT 1 AS one) SELECT gap.*, "
+     "one "
      "FROM gap, child ORDER BY gap.a DESC, id",
      "SELECT count(*) FROM gap"},
-    {"WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 30) SELECT q.*, n FROM (SELECT id, c FROM "
+    {"WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 30) SELECT q.*, n FROM (SELECT id, c "
+     "FROM "
      "gap ORDER BY c DESC, id LIMIT $1) q JOIN r ON n = q.id ORDER BY n",
-     "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 30) SELECT q.*, n FROM (SELECT id, c FROM "
+     "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 30) SELECT q.*, n FROM (SELECT id, c "
+     "FROM "
      "gap ORDER BY c DESC, id LIMIT $1 OFFSET $2) q JOIN r ON n = q.id ORDER BY n",
      "SELECT count(*) FROM gap"},
     /* two deep, whole rows and odd names outside */
-    {"SELECT row_to_json(o) FROM (SELECT q AS \"Whole\", q.\"Id x\" FROM (SELECT id AS \"Id x\", a AS \"limit\" FROM gap "
+    {"SELECT row_to_json(o) FROM (SELECT q AS \"Whole\", q.\"Id x\" FROM (SELECT id AS \"Id x\", a AS \"limit\" FROM "
+     "gap "
      "ORDER BY b DESC LIMIT $1) q) o ORDER BY \"Id x\"",
-     "SELECT row_to_json(o) FROM (SELECT q AS \"Whole\", q.\"Id x\" FROM (SELECT id AS \"Id x\", a AS \"limit\" FROM gap "
+     "SELECT row_to_json(o) FROM (SELECT q AS \"Whole\", q.\"Id x\" FROM (SELECT id AS \"Id x\", a AS \"limit\" FROM "
+     "gap "
      "ORDER BY b DESC, id DESC LIMIT $1 OFFSET $2) q) o ORDER BY \"Id x\"",
      "SELECT count(*) FROM gap"},
     /* other forms as the level */
     {"SELECT q.n, q.a FROM (SELECT a, count(*) AS n FROM gap GROUP BY a ORDER BY n DESC, a LIMIT $1) q ORDER BY q.a",
-     "SELECT q.n, q.a FROM (SELECT a, count(*) AS n FROM gap GROUP BY a ORDER BY n DESC, a LIMIT $1 OFFSET $2) q ORDER BY "
+     "SELECT q.n, q.a FROM (SELECT a, count(*) AS n FROM gap GROUP BY a ORDER BY n DESC, a LIMIT $1 OFFSET $2) q ORDER "
+     "BY "
      "q.a",
      "SELECT count(DISTINCT a) + 1 FROM gap"},
-    {"SELECT * FROM (SELECT DISTINCT a, c FROM gap ORDER BY c DESC LIMIT $1) q, (SELECT 7 AS x) y WHERE q.a > 0 ORDER BY 1, "
+    {"SELECT * FROM (SELECT DISTINCT a, c FROM gap ORDER BY c DESC LIMIT $1) q, (SELECT 7 AS x) y WHERE q.a > 0 ORDER "
+     "BY 1, "
      "2",
-     "SELECT * FROM (SELECT DISTINCT a, c FROM gap ORDER BY c DESC, a DESC LIMIT $1 OFFSET $2) q, (SELECT 7 AS x) y WHERE "
+     "SELECT * FROM (SELECT DISTINCT a, c FROM gap ORDER BY c DESC, a DESC LIMIT $1 OFFSET $2) q, (SELECT 7 AS x) y "
+     "WHERE "
      "q.a > 0 ORDER BY 1, 2",
      "SELECT count(*) FROM (SELECT DISTINCT a, c FROM gap) x"},
     {"SELECT q.* FROM (SELECT id FROM gap UNION SELECT n FROM child ORDER BY id DESC LIMIT $1) q ORDER BY 1",
      "SELECT q.* FROM (SELECT id FROM gap UNION SELECT n FROM child ORDER BY id DESC LIMIT $1 OFFSET $2) q ORDER BY 1",
      "SELECT count(*) FROM (SELECT id FROM gap UNION SELECT n FROM child) x"},
-    {"SELECT q.* FROM (SELECT id, count(*) OVER (PARTITION BY c) AS n FROM gap ORDER BY a LIMIT $1) q ORDER BY q.n, q.id",
-     "SELECT q.* FROM (SELECT id, count(*) OVER (PARTITION BY c) AS n FROM gap ORDER BY a, id LIMIT $1 OFFSET $2) q ORDER BY "
+    {"SELECT q.* FROM (SELECT id, count(*) OVER (PARTITION BY c) AS n FROM gap ORDER BY a LIMIT $1) q ORDER BY q.n, "
+     "q.id",
+     "SELECT q.* FROM (SELECT id, count(*) OVER (PARTITION BY c) AS n FROM gap ORDER BY a, id LIMIT $1 OFFSET $2) q "
+     "ORDER BY "
      "q.n, q.id",
      "SELECT count(*) FROM gap"},
     {"SELECT q.* FROM (SELECT DISTINCT ON (c) c, id FROM gap ORDER BY c, id DESC LIMIT $1) q ORDER BY 1",
      "SELECT q.* FROM (SELECT DISTINCT ON (c) c, id FROM gap ORDER BY c, id DESC LIMIT $1 OFFSET $2) q ORDER BY 1",
      "SELECT count(DISTINCT c) FROM gap"},
     /* a WITH clause of the level's own, and no outer one */
-    {"SELECT count(*), min(q.id) FROM (WITH w AS (SELECT id, c FROM gap WHERE c = 1) SELECT w.id FROM w ORDER BY w.id LIMIT "
+    {"SELECT count(*), min(q.id) FROM (WITH w AS (SELECT id, c FROM gap WHERE c = 1) SELECT w.id FROM w ORDER BY w.id "
+     "LIMIT "
      "$1) q",
      "SELECT count(*), min(q.id) FROM (SELECT id FROM gap WHERE c = 1 ORDER BY id LIMIT $1 OFFSET $2) q",
      "SELECT count(*) FROM gap WHERE c = 1"},
     /* the tag chooses between two levels */
-    {"SELECT q.id FROM (SELECT id FROM gap ORDER BY c, id LIMIT $1 /* pgseek */) q, (SELECT 1 FROM gap ORDER BY id LIMIT "
+    {"SELECT q.id FROM (SELECT id FROM gap ORDER BY c, id LIMIT $1 /* pgseek */) q, (SELECT 1 FROM gap ORDER BY id "
+     "LIMIT "
      "1) one ORDER BY q.id LIMIT 1000",
-     "SELECT id FROM (SELECT id FROM gap ORDER BY c, id LIMIT $1 OFFSET $2) q ORDER BY id",
-     "SELECT count(*) FROM gap"},
-    {"SELECT q.id FROM (SELECT id FROM gap ORDER BY c, id LIMIT $1) q, (SELECT 1 FROM gap ORDER BY id LIMIT 1) one", NULL,
+     "SELECT id FROM (SELECT id FROM gap ORDER BY c, id LIMIT $1 OFFSET $2) q ORDER BY id", "SELECT count(*) FROM gap"},
+    {"SELECT q.id FROM (SELECT id FROM gap ORDER BY c, id LIMIT $1) q, (SELECT 1 FROM gap ORDER BY id LIMIT 1) one",
+     NULL, NULL},
+    {"SELECT g.id, k.n FROM gap g, LATERAL (SELECT n FROM child WHERE gap_id = g.id ORDER BY id LIMIT $1) k", NULL,
      NULL},
-    {"SELECT g.id, k.n FROM gap g, LATERAL (SELECT n FROM child WHERE gap_id = g.id ORDER BY id LIMIT $1) k", NULL, NULL},
     {"SELECT id FROM gap WHERE id IN (SELECT gap_id FROM child ORDER BY id LIMIT $1) ORDER BY id", NULL, NULL},
-    {"WITH RECURSIVE r AS ((SELECT id FROM gap ORDER BY id LIMIT $1) UNION SELECT id + 1 FROM r WHERE id < 50) SELECT * "
-     "FROM r", NULL, NULL},
+    {"WITH RECURSIVE r AS ((SELECT id FROM gap ORDER BY id LIMIT $1) UNION SELECT id + 1 FROM r WHERE id < 50) SELECT "
+     "* "
+     "FROM r",
+     NULL, NULL},
     {"SELECT * FROM (SELECT id FROM gap ORDER BY id LIMIT $1) q FOR UPDATE", NULL, NULL},
 };
 
@@ -214,8 +236,8 @@ static bool same_row(PGresult *a, int arow, PGresult *b, int brow)
 }
 
 /* The page must hold what the oracle gives for `count` rows of the level from `first` on. */
-static bool check_page(const struct walker *walker, enum pgseek_seek seek, const struct page *page, int first, int count,
-                       bool more)
+static bool check_page(const struct walker *walker, enum pgseek_seek seek, const struct page *page, int first,
+                       int count, bool more)
 {
     PGresult *oracle = run_oracle(walker, first, count);
     int rows = PQntuples(page->rows);
@@ -230,8 +252,8 @@ static bool check_page(const struct walker *walker, enum pgseek_seek seek, const
     if (level_rows(page) != count + more)
         is_good = false;
     if (!is_good)
-        walk_fault(&walker->walk, "seek %d limit %d at %d: %d rows instead of %d, level has %d of %d", seek, walker->limit,
-              first, rows, PQntuples(oracle), level_rows(page), count + more);
+        walk_fault(&walker->walk, "seek %d limit %d at %d: %d rows instead of %d, level has %d of %d", seek,
+                   walker->limit, first, rows, PQntuples(oracle), level_rows(page), count + more);
     PQclear(oracle);
     return is_good;
 }

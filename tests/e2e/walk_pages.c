@@ -127,7 +127,7 @@ static int check_page(struct walker *walker, enum pgseek_seek seek, const struct
     }
     if (kept != expected) {
         walk_fault(walker->walk, "seek %d limit %d at %d: %d rows instead of %d", seek, (int)walker->limit, first, kept,
-              expected);
+                   expected);
         return -1;
     }
     for (int i = 0; i < kept; i++)
@@ -139,7 +139,7 @@ static int check_page(struct walker *walker, enum pgseek_seek seek, const struct
     bool more = beyond >= 0 && beyond < PQntuples(walker->oracle);
     if (walker->look_ahead && (rows > kept) != more) {
         walk_fault(walker->walk, "seek %d limit %d at %d: look-ahead row is %d", seek, (int)walker->limit, first,
-              rows > kept);
+                   rows > kept);
         return -1;
     }
     return kept;

@@ -1,4 +1,5 @@
-/* walk_pages.h - every page of a statement, forward, back and from the end, at several sizes, compared with its oracle. */
+/* walk_pages.h - every page of a statement, forward, back and from the end, at several sizes, compared with its oracle.
+ */
 #ifndef WALK_PAGES_H
 #define WALK_PAGES_H
 

@@ -12,7 +12,8 @@
 
 struct cut_case {
     const char *sql;
-    const char *pieces; /* list;where;having;sorts;groups;distincts;offset;locks with | between items, - for no clause */
+    const char
+        *pieces; /* list;where;having;sorts;groups;distincts;offset;locks with | between items, - for no clause */
 };
 
 static const struct cut_case cases[] = {
@@ -21,9 +22,11 @@ static const struct cut_case cases[] = {
      "a|x.from|b|c;a = 1;-;x.order;;;;"},
     {"SELECT a IS DISTINCT FROM b, c distinct, d AS distinct FROM t WHERE a IS NOT DISTINCT FROM b ORDER BY 1 LIMIT 3",
      "a IS DISTINCT FROM b|c|d;a IS NOT DISTINCT FROM b;-;1;;;;"},
-    {"SELECT extract(year FROM a), substring(b FROM 1 FOR 2), count(*) FILTER (WHERE a > 0) FROM t GROUP BY 1, (a, b), f(a, "
+    {"SELECT extract(year FROM a), substring(b FROM 1 FOR 2), count(*) FILTER (WHERE a > 0) FROM t GROUP BY 1, (a, b), "
+     "f(a, "
      "b) HAVING max(a) > 0 ORDER BY f(a, b) DESC NULLS LAST, \"x\" ASC LIMIT 3",
-     "extract(year FROM a)|substring(b FROM 1 FOR 2)|count(*) FILTER (WHERE a > 0);-;max(a) > 0;f(a, b)|\"x\";1|(a, b)|f(a, "
+     "extract(year FROM a)|substring(b FROM 1 FOR 2)|count(*) FILTER (WHERE a > 0);-;max(a) > 0;f(a, b)|\"x\";1|(a, "
+     "b)|f(a, "
      "b);;;"},
     {"SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a) AS within FROM t GROUP BY b ORDER BY 1 LIMIT 3",
      "percentile_cont(0.5) WITHIN GROUP (ORDER BY a);-;-;1;b;;;"},
@@ -34,10 +37,12 @@ static const struct cut_case cases[] = {
      "a;-;-;a|b;a|b;;;"},
     {"SELECT a U&\"d!0061\" UESCAPE '!', U&'x' UESCAPE '!' FROM t ORDER BY t.nulls, t.first, t.last DESC LIMIT 3",
      "a|U&'x' UESCAPE '!';-;-;t.nulls|t.first|t.last;;;;"},
-    {"/* a */ SELECT /* b */ a /* c */ , -- d\n b -- e\n FROM t /* f */ WHERE /* g */ x -- h\n ORDER /* i */ BY a /* j */ "
+    {"/* a */ SELECT /* b */ a /* c */ , -- d\n b -- e\n FROM t /* f */ WHERE /* g */ x -- h\n ORDER /* i */ BY a /* j "
+     "*/ "
      "DESC -- k\n LIMIT 3 /* l */",
      "a|b;x;-;a;;;;"},
-    {"SELECT a FROM t WINDOW w AS (ORDER BY b) ORDER BY a OFFSET 2 ROWS FETCH FIRST 3 ROWS ONLY FOR UPDATE OF t FOR SHARE",
+    {"SELECT a FROM t WINDOW w AS (ORDER BY b) ORDER BY a OFFSET 2 ROWS FETCH FIRST 3 ROWS ONLY FOR UPDATE OF t FOR "
+     "SHARE",
      "a;-;-;a;;;OFFSET 2 ROWS;FOR UPDATE OF t|FOR SHARE"},
     {"SELECT a FROM t ORDER BY a FOR UPDATE LIMIT 3 OFFSET 1", "a;-;-;a;;;OFFSET 1;FOR UPDATE"},
     {"SELECT ROW(a, b), ARRAY[a, b], a[1:2] FROM ROWS FROM (f(1), g(2)) AS r(a, b) ORDER BY (a, b) LIMIT 3",
@@ -113,14 +118,17 @@ static const struct {
 } probes[] = {
     {"SELECT a FROM t WHERE b ORDER BY a LIMIT 3 FOR UPDATE", "SELECT a, x AS pgseek_k1  FROM t WHERE b"},
     {"EXPLAIN SELECT FROM t ORDER BY 1 LIMIT 3", "SELECT x AS pgseek_k1  FROM t"},
-    {"WITH w AS (SELECT 1) SELECT a FROM t ORDER BY a LIMIT 3", "WITH w AS (SELECT 1) SELECT a, x AS pgseek_k1  FROM t"},
+    {"WITH w AS (SELECT 1) SELECT a FROM t ORDER BY a LIMIT 3",
+     "WITH w AS (SELECT 1) SELECT a, x AS pgseek_k1  FROM t"},
     {"WITH w AS (SELECT 1) SELECT * FROM (SELECT a FROM t ORDER BY a LIMIT 3) q",
      "WITH w AS (SELECT 1) SELECT s.* FROM (SELECT a, x AS pgseek_k1  FROM t) s"},
     {"WITH w AS (SELECT 1) , /* , */ v(c) AS (SELECT a FROM t ORDER BY a LIMIT 3), u AS (SELECT 2) SELECT * FROM v",
      "WITH w AS (SELECT 1)  SELECT s.* FROM (SELECT a, x AS pgseek_k1  FROM t) s"},
-    {"WITH v AS (SELECT a FROM t ORDER BY a LIMIT 3), u AS (SELECT 2) SELECT * FROM v", "SELECT a, x AS pgseek_k1  FROM t"},
+    {"WITH v AS (SELECT a FROM t ORDER BY a LIMIT 3), u AS (SELECT 2) SELECT * FROM v",
+     "SELECT a, x AS pgseek_k1  FROM t"},
     {"WITH RECURSIVE v AS (SELECT a FROM t ORDER BY a LIMIT 3), u AS (SELECT 2) SELECT * FROM v",
-     "WITH RECURSIVE v AS (SELECT a FROM t ORDER BY a LIMIT 3), u AS (SELECT 2) SELECT s.* FROM (SELECT a, x AS pgseek_k1  "
+     "WITH RECURSIVE v AS (SELECT a FROM t ORDER BY a LIMIT 3), u AS (SELECT 2) SELECT s.* FROM (SELECT a, x AS "
+     "pgseek_k1  "
      "FROM t) s"},
     {"SELECT * FROM (SELECT a FROM t ORDER BY a LIMIT 3) p, (SELECT b FROM t ORDER BY b LIMIT 3 /* pgseek */) q",
      "SELECT b, x AS pgseek_k1  FROM t"},
@@ -182,8 +190,12 @@ static void with_clauses_are_cut_off(void **state)
         {"SELECT a FROM t ORDER BY a LIMIT 3", {0}, 0},
         {"WITH x AS (SELECT 1) SELECT a FROM t ORDER BY a LIMIT 3", {1}, 1},
         {"WITH x AS (SELECT 1), y AS (SELECT a FROM t ORDER BY a LIMIT 3), z AS (SELECT 2) SELECT * FROM y", {1}, 1},
-        {"WITH y AS (WITH u AS (SELECT 1), v AS (SELECT 2) SELECT a FROM t ORDER BY a LIMIT 3) SELECT * FROM y", {2, 0}, 2},
-        {"WITH RECURSIVE x AS (SELECT 1), y AS (SELECT a FROM t ORDER BY a LIMIT 3), z AS (SELECT 2) SELECT * FROM y", {3}, 1},
+        {"WITH y AS (WITH u AS (SELECT 1), v AS (SELECT 2) SELECT a FROM t ORDER BY a LIMIT 3) SELECT * FROM y",
+         {2, 0},
+         2},
+        {"WITH RECURSIVE x AS (SELECT 1), y AS (SELECT a FROM t ORDER BY a LIMIT 3), z AS (SELECT 2) SELECT * FROM y",
+         {3},
+         1},
         {"WITH x AS (SELECT 1), y AS (SELECT 2) SELECT * FROM (SELECT a FROM t ORDER BY a LIMIT 3) q", {2}, 1},
     };
 

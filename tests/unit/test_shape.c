@@ -14,16 +14,25 @@
 
 #include <cmocka.h>
 
-static struct pgseek_plan *must_plan(const char *sql, const char *columns, const char *params)
+/* `probes` are the columns of the texts that will be described. */
+static struct pgseek_plan *must_plan_by(const char *sql, const char *columns, const char *params, const char *probes)
 {
     struct fixture_description description;
     enum pgseek_reason reason;
-    struct pgseek_plan *plan =
-        fixture_plan(fixture_shop, sql, NULL, fixture_describe(&description, columns, params), &reason);
+    struct pgseek_query *query = fixture_query(sql, &reason);
+    struct pgseek_plan *plan = query ? fixture_plan_of(fixture_shop, query, NULL,
+                                                       fixture_describe(&description, columns, params), probes, &reason)
+                                     : NULL;
 
     if (!plan)
         fail_msg("%s: %s", sql, pgseek_reason_name(reason));
+    pgseek_query_free(query);
     return plan;
+}
+
+static struct pgseek_plan *must_plan(const char *sql, const char *columns, const char *params)
+{
+    return must_plan_by(sql, columns, params, NULL);
 }
 
 static struct pgseek_shape *must_shape(const struct pgseek_plan *plan, const struct pgseek_shape_key *key)
@@ -161,6 +170,103 @@ static void positions_map_back(void **state)
     pgseek_plan_free(plan);
 }
 
+/* Each branch of a UNION, and the text around an inner level, map back to the one text of the client. */
+static void every_copy_maps_back(void **state)
+{
+    static const char *const probes[] = {NULL, "id int8"};
+    static const char *const texts[] = {
+        "SELECT id AS mark1 FROM booking AS b WHERE note = '\303\274 mark2' ORDER BY venue_id DESC, id LIMIT 3",
+        "WITH w AS (SELECT 1 AS mark1) SELECT q.*, 'mark2' FROM (SELECT id FROM booking WHERE note = 'mark3' ORDER BY "
+        "venue_id "
+        "DESC, id LIMIT 3) q ORDER BY q.id /* mark4 */",
+    };
+
+    (void)state;
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+        struct pgseek_plan *plan = must_plan_by(texts[t], t ? "x, y" : NULL, NULL, probes[t]);
+        const struct pgseek_shape_key key = {.seek = PGSEEK_SEEK_AFTER, .look_ahead = true};
+        struct pgseek_shape *shape = must_shape(plan, &key);
+        int found = 0;
+
+        assert_non_null(strstr(shape->sql, "UNION ALL"));
+        for (const char *at = strstr(shape->sql, "mark"); at; at = strstr(at + 1, "mark")) {
+            char mark[6];
+            memcpy(mark, at, 5);
+            mark[5] = '\0';
+            int there = characters_before(texts[t], strstr(texts[t], mark)) + 1;
+            assert_int_equal(pgseek_shape_position(plan, shape, characters_before(shape->sql, at) + 1), there);
+            found++;
+        }
+        assert_true(found > 3);
+        pgseek_shape_free(shape);
+        pgseek_plan_free(plan);
+    }
+}
+
+/* ---- EXPLAIN and DECLARE ---- */
+
+static void rows_of_other_verbs_are_plain(void **state)
+{
+    static const struct {
+        const char *sql;
+        const char *params;
+        const char *probes;
+        enum pgseek_seek seek;
+        const char *expected; /* the text, or the reason; OPERATOR(pg_catalog.x) is written as x */
+        const char *kinds;
+    } cases[] = {
+        {"EXPLAIN (COSTS OFF) SELECT id FROM booking b ORDER BY b.id LIMIT 3", "", "id int8", PGSEEK_SEEK_FIRST,
+         "EXPLAIN (COSTS OFF) SELECT id, \"b\".\"id\" AS pgseek_k1 FROM booking b ORDER BY pgseek_k1 LIMIT 4", ""},
+        {"DECLARE c CURSOR FOR SELECT note FROM booking b WHERE true ORDER BY b.venue_id + 0 DESC, placed_at LIMIT $1 "
+         "-- end",
+         "int8", "note text; note text, k1 int4", PGSEEK_SEEK_AFTER,
+         "DECLARE c CURSOR FOR SELECT note FROM booking b WHERE ( true) AND ((b.venue_id + 0) <= $2 AND ((b.venue_id + "
+         "0) = "
+         "$2 AND (\"b\".\"placed_at\", \"b\".\"id\") > ($3, $4) OR (b.venue_id + 0) < $2)) ORDER "
+         "BY b.venue_id + 0 DESC, placed_at, \"b\".\"id\" LIMIT $5 -- end",
+         "ckkkl"},
+        {"DECLARE c CURSOR FOR SELECT id FROM booking ORDER BY id LIMIT 3", "", "id int8", PGSEEK_SEEK_BEFORE,
+         "declare", ""},
+        {"DECLARE c CURSOR FOR SELECT DISTINCT note, venue_id FROM booking ORDER BY note LIMIT 3", "", "note text, venue_id int4",
+         PGSEEK_SEEK_AFTER, "declare", ""},
+        {"DECLARE c CURSOR FOR SELECT count(*) FROM (SELECT id FROM booking ORDER BY id LIMIT 3) q", "", "id int8",
+         PGSEEK_SEEK_AFTER,
+         "DECLARE c CURSOR FOR SELECT count(*) FROM (SELECT id FROM booking WHERE \"booking\".\"id\" > $1 ORDER BY id "
+         "LIMIT "
+         "3) q",
+         "k"},
+    };
+    static const char letters[] = {
+        [PGSEEK_SLOT_CLIENT] = 'c', [PGSEEK_SLOT_KEY] = 'k', [PGSEEK_SLOT_FETCH] = 'f', [PGSEEK_SLOT_LIMIT] = 'l'};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct pgseek_shape_key key = {.seek = cases[i].seek, .look_ahead = true};
+        struct pgseek_plan *plan = must_plan_by(cases[i].sql, "", cases[i].params, cases[i].probes);
+        enum pgseek_reason reason;
+        struct pgseek_shape *shape = pgseek_shape_new(plan, &key, &reason);
+        char *text = strdup(shape ? shape->sql : pgseek_reason_name(reason));
+
+        for (char *at; (at = strstr(text, "OPERATOR(pg_catalog."));) {
+            char *end = strchr(at, ')');
+            size_t sign = (size_t)(end - at) - strlen("OPERATOR(pg_catalog.");
+            memmove(at, at + strlen("OPERATOR(pg_catalog."), sign);
+            memmove(at + sign, end + 1, strlen(end));
+        }
+        assert_string_equal(text, cases[i].expected);
+        if (shape) {
+            assert_int_equal(shape->rows, PGSEEK_ROWS_PLAIN);
+            assert_int_equal(shape->nhidden, 0);
+            assert_int_equal(shape->nslots, strlen(cases[i].kinds));
+            for (size_t s = 0; s < shape->nslots; s++)
+                assert_int_equal(letters[shape->slots[s].kind], cases[i].kinds[s]);
+        }
+        free(text);
+        pgseek_shape_free(shape);
+        pgseek_plan_free(plan);
+    }
+}
+
 /* ---- the check ---- */
 
 static enum pgseek_reason check(const char *original, const char *rewritten, struct check_edits edits)
@@ -225,11 +331,127 @@ static void check_catches_what_has_changed(void **state)
     }
 }
 
+/* The same for the forms that have more around the level. */
+static void check_looks_through_all_forms(void **state)
+{
+    static const char plain[] = "SELECT id FROM t WHERE a ORDER BY id LIMIT 3";
+    static const char grouped[] = "SELECT a FROM t GROUP BY a ORDER BY a LIMIT 3";
+    static const char set[] = "SELECT a FROM t UNION SELECT b FROM u ORDER BY 1 LIMIT 3";
+    static const char inner[] = "SELECT q.x FROM (SELECT id FROM t ORDER BY id LIMIT 3) q(x) ORDER BY x";
+    static const char explain[] = "EXPLAIN (ANALYZE) SELECT id FROM t ORDER BY id LIMIT 3";
+    static const char cte[] = "WITH a AS (SELECT 1), p AS (SELECT id FROM t ORDER BY id LIMIT 3) SELECT * FROM a, p";
+#define REPLACED(kept, with, statement) \
+    "WITH " with "pgseek_p(c1, pgseek_k1, pgseek_r) AS MATERIALIZED (SELECT z.*, 1 FROM (" kept \
+    ") z), pgseek_m(n) AS (SELECT 1 FROM pgseek_p)" statement
+#define AROUND(statement) \
+    " SELECT o.* FROM pgseek_m m LEFT JOIN pgseek_p f ON true LEFT JOIN (SELECT x.* FROM (" statement ") x) o ON true"
+    static const char level[] = "SELECT id, id AS pgseek_k1 FROM t";
+    static const struct {
+        const char *original;
+        const char *rewritten;
+        struct check_edits edits;
+        bool passes;
+    } cases[] = {
+        {grouped, "SELECT a FROM t GROUP BY a HAVING p", {.has_predicate = true, .has_having = true}, true},
+        {grouped, "SELECT a FROM t WHERE p GROUP BY a", {.has_predicate = true, .has_having = true}, false},
+        {plain,
+         "(SELECT id FROM t WHERE a AND p LIMIT 4) UNION ALL (SELECT id FROM t WHERE a AND q LIMIT 4) ORDER BY 1",
+         {.has_predicate = true, .had_clause = true, .nbranches = 2},
+         true},
+        {plain,
+         "(SELECT id FROM t WHERE a AND p LIMIT 4) UNION (SELECT id FROM t WHERE a AND q LIMIT 4) ORDER BY 1",
+         {.has_predicate = true, .had_clause = true, .nbranches = 2},
+         false},
+        {plain,
+         "(SELECT id FROM t WHERE b AND p LIMIT 4) UNION ALL (SELECT id FROM t WHERE a AND q LIMIT 4) ORDER BY 1",
+         {.has_predicate = true, .had_clause = true, .nbranches = 2},
+         false},
+        {plain,
+         "(SELECT id FROM t WHERE a AND p LIMIT 4) UNION ALL (SELECT id FROM t WHERE q AND a LIMIT 4) ORDER BY 1",
+         {.has_predicate = true, .had_clause = true, .nbranches = 2},
+         false},
+        {plain,
+         "(SELECT id FROM t WHERE a AND p LIMIT 4) UNION ALL (SELECT id FROM t WHERE a AND q LIMIT 4) ORDER BY 1",
+         {.has_predicate = true, .had_clause = true, .nbranches = 3},
+         false},
+        {set,
+         "SELECT s.*, s.c1 AS pgseek_k1 FROM (SELECT a FROM t UNION SELECT b FROM u) s(c1) WHERE p",
+         {.nkeys = 1, .has_predicate = true, .wrap = CHECK_WRAPPED_OUTPUT},
+         true},
+        {set,
+         "SELECT s.*, s.c1 AS pgseek_k1 FROM (SELECT a FROM t UNION ALL SELECT b FROM u) s(c1) WHERE p",
+         {.nkeys = 1, .has_predicate = true, .wrap = CHECK_WRAPPED_OUTPUT},
+         false},
+        {plain,
+         "SELECT s.* FROM (SELECT id, id AS pgseek_k1 FROM t WHERE a) s WHERE p",
+         {.nkeys = 1, .has_predicate = true, .wrap = CHECK_WRAPPED},
+         true},
+        {explain, "EXPLAIN (ANALYZE) SELECT id, id AS pgseek_k1 FROM t", {.nkeys = 1}, true},
+        {explain, "EXPLAIN (VERBOSE) SELECT id, id AS pgseek_k1 FROM t", {.nkeys = 1}, false},
+        {explain, "SELECT id, id AS pgseek_k1 FROM t", {.nkeys = 1}, false},
+        {inner,
+         REPLACED("SELECT id, id AS pgseek_k1 FROM t", "",
+                  AROUND("SELECT q.x FROM (SELECT c1 AS id FROM pgseek_p ORDER BY pgseek_r) q(x) ORDER BY x")),
+         {.nkeys = 1, .is_replaced = true},
+         true},
+        {inner,
+         REPLACED("SELECT id, id AS pgseek_k1 FROM u", "",
+                  AROUND("SELECT q.x FROM (SELECT c1 AS id FROM pgseek_p ORDER BY pgseek_r) q(x) ORDER BY x")),
+         {.nkeys = 1, .is_replaced = true},
+         false},
+        {inner,
+         REPLACED("SELECT id, id AS pgseek_k1 FROM t", "",
+                  AROUND("SELECT q.x FROM (SELECT c1 AS id FROM pgseek_p ORDER BY pgseek_r) q(x) ORDER BY x DESC")),
+         {.nkeys = 1, .is_replaced = true},
+         false},
+        {inner,
+         REPLACED("SELECT id, id AS pgseek_k1 FROM t", "",
+                  AROUND("SELECT q.x FROM (SELECT id FROM t) q(x) ORDER BY x")),
+         {.nkeys = 1, .is_replaced = true},
+         false},
+        {inner,
+         REPLACED("SELECT id, id AS pgseek_k1 FROM t", "more AS (SELECT 1), ",
+                  AROUND("SELECT q.x FROM (SELECT c1 AS id FROM pgseek_p ORDER BY pgseek_r) q(x) ORDER BY x")),
+         {.nkeys = 1, .is_replaced = true},
+         false},
+        {cte,
+         REPLACED("SELECT id, id AS pgseek_k1 FROM t", "a AS (SELECT 1), ",
+                  ", p AS (SELECT c1 AS id FROM pgseek_p)" AROUND("SELECT * FROM a, p")),
+         {.nkeys = 1, .is_replaced = true},
+         true},
+        {cte,
+         REPLACED("SELECT id, id AS pgseek_k1 FROM t", "a AS (SELECT 2), ",
+                  ", p AS (SELECT c1 AS id FROM pgseek_p)" AROUND("SELECT * FROM a, p")),
+         {.nkeys = 1, .is_replaced = true},
+         false},
+        {cte, level, {.nkeys = 1, .is_replaced = true}, false},
+        {cte, "WITH pgseek_p AS (SELECT 1) SELECT 1", {.nkeys = 1, .is_replaced = true}, false},
+        {cte, "WITH pgseek_p AS (DELETE FROM t), pgseek_m AS (SELECT 1) SELECT 1", {.is_replaced = true}, false},
+        {inner,
+         "SELECT q.x FROM (SELECT id FROM t WHERE p) q(x) ORDER BY x",
+         {.has_predicate = true, .level_ordinal = 1},
+         true},
+        {inner, "SELECT q.x FROM (SELECT id FROM t WHERE p) q(x)", {.has_predicate = true, .level_ordinal = 1}, false},
+        {inner, "SELECT q.x FROM (SELECT id FROM t WHERE p) q(x)", {.has_predicate = true, .level_ordinal = 2}, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        enum pgseek_reason reason = check(cases[i].original, cases[i].rewritten, cases[i].edits);
+        if (reason != (cases[i].passes ? PGSEEK_REASON_NONE : PGSEEK_REASON_REWRITE_CHECK))
+            fail_msg("case %zu, %s: %s", i, cases[i].rewritten, pgseek_reason_name(reason));
+    }
+}
+
 static int tests(void)
 {
     const struct CMUnitTest all[] = {
-        cmocka_unit_test(limit_and_offset_are_kept_as_asked), cmocka_unit_test(slots_tell_every_parameter),
-        cmocka_unit_test(parameters_follow_the_description),  cmocka_unit_test(positions_map_back),
+        cmocka_unit_test(every_copy_maps_back),
+        cmocka_unit_test(rows_of_other_verbs_are_plain),
+        cmocka_unit_test(check_looks_through_all_forms),
+        cmocka_unit_test(limit_and_offset_are_kept_as_asked),
+        cmocka_unit_test(slots_tell_every_parameter),
+        cmocka_unit_test(parameters_follow_the_description),
+        cmocka_unit_test(positions_map_back),
         cmocka_unit_test(check_catches_what_has_changed),
     };
     return cmocka_run_group_tests(all, NULL, NULL);

@@ -10,7 +10,6 @@
 
 /* ---- collations ---- */
 
-
 /* Each identity once, in the order of their first use. */
 static void add_identity(struct text *text, const char *identity)
 {
@@ -35,7 +34,6 @@ static const char *keep(struct text *text, struct arena *arena)
     text_fini(text);
     return copy;
 }
-
 
 struct collating {
     struct text text;
@@ -201,7 +199,8 @@ static enum tree_step visit(ProtobufCMessage *message, void *context)
         read_call(reader, (PgQuery__FuncCall *)message);
     else if (tree_is(message, &pg_query__a__expr__descriptor))
         reader->has_operator = true;
-    else if (tree_is(message, &pg_query__type_cast__descriptor) || tree_is(message, &pg_query__sqlvalue_function__descriptor))
+    else if (tree_is(message, &pg_query__type_cast__descriptor) ||
+             tree_is(message, &pg_query__sqlvalue_function__descriptor))
         reader->out->is_stable = true;
     return TREE_DEEPER;
 }
@@ -212,7 +211,8 @@ static bool is_constant(const PgQuery__Node *node)
 {
     while (node && node->node_case == PG_QUERY__NODE__NODE_TYPE_CAST)
         node = node->type_cast->arg;
-    return node && (node->node_case == PG_QUERY__NODE__NODE_A_CONST || node->node_case == PG_QUERY__NODE__NODE_PARAM_REF);
+    return node &&
+           (node->node_case == PG_QUERY__NODE__NODE_A_CONST || node->node_case == PG_QUERY__NODE__NODE_PARAM_REF);
 }
 
 /* A literal, perhaps cast to a built-in type. */
@@ -261,8 +261,7 @@ static bool is_non_null(const struct reader *reader, const PgQuery__Node *node)
     case PG_QUERY__NODE__NODE_FUNC_CALL: return is_count(node->func_call);
     case PG_QUERY__NODE__NODE_NULL_TEST:
     case PG_QUERY__NODE__NODE_BOOLEAN_TEST: return true;
-    case PG_QUERY__NODE__NODE_SUB_LINK:
-        return node->sub_link->sub_link_type == PG_QUERY__SUB_LINK_TYPE__EXISTS_SUBLINK;
+    case PG_QUERY__NODE__NODE_SUB_LINK: return node->sub_link->sub_link_type == PG_QUERY__SUB_LINK_TYPE__EXISTS_SUBLINK;
     default: return is_non_null_literal(node);
     }
 }

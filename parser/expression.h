@@ -9,14 +9,14 @@
 struct expression {
     struct scope_column *columns; /* of the level, in the order of their first use */
     size_t ncolumns;
-    bool is_constant;   /* it is a literal or a parameter: the same for all rows */
-    bool is_plain;      /* no more than the columns above stand behind it: no sub-select, nothing opaque */
+    bool is_constant; /* it is a literal or a parameter: the same for all rows */
+    bool is_plain;    /* no more than the columns above stand behind it: no sub-select, nothing opaque */
     bool is_nullable;
-    bool is_stable;     /* its value may depend on settings */
-    bool is_computed;   /* it depends on what a sub-select, CTE or view computes */
+    bool is_stable;             /* its value may depend on settings */
+    bool is_computed;           /* it depends on what a sub-select, CTE or view computes */
     enum pgseek_reason refused; /* a system column, a window function, the clock ...; else NONE */
-    size_t relation;        /* all columns are of this one; nrelations: none, or of several */
-    const char *collations; /* the identities of all that take part, the database's default first */
+    size_t relation;            /* all columns are of this one; nrelations: none, or of several */
+    const char *collations;     /* the identities of all that take part, the database's default first */
 };
 
 /* False when out of memory. */

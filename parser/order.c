@@ -111,7 +111,8 @@ static bool is_constant(const PgQuery__Node *node)
 {
     while (node && node->node_case == PG_QUERY__NODE__NODE_TYPE_CAST)
         node = node->type_cast->arg;
-    return node && (node->node_case == PG_QUERY__NODE__NODE_A_CONST || node->node_case == PG_QUERY__NODE__NODE_PARAM_REF);
+    return node &&
+           (node->node_case == PG_QUERY__NODE__NODE_A_CONST || node->node_case == PG_QUERY__NODE__NODE_PARAM_REF);
 }
 
 enum pgseek_reason order_item(struct order *order, PgQuery__Node *node, struct cut_range text, bool input_first,

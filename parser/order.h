@@ -11,7 +11,8 @@
 struct order_key {
     bool is_column; /* a plain column of the scope ... */
     struct scope_column column;
-    PgQuery__Node *node;   /* ... or an expression (a merged column, an opaque one): its tree; NULL: `written` says it ... */
+    PgQuery__Node
+        *node; /* ... or an expression (a merged column, an opaque one): its tree; NULL: `written` says it ... */
     struct cut_range text; /* ... and where it stands in the client's text: ORDER BY's item, or the select item's */
     const char *written;   /* what is in no text of the client's: a column that came out of a star, or of key= */
     size_t output;         /* QUERY_SET: the output column; else SIZE_MAX or the one that it is */
@@ -55,9 +56,9 @@ struct order {
     const char *tie_breaker; /* where appended keys come from, for people; "" when nothing was appended */
     struct cut_range rest;   /* DISTINCT ON: what ORDER BY has behind the keys, from behind the last key's item */
     bool is_trusted;         /* the order is total by key=, not by proof */
-    struct order_key first; /* ORDER BY's first item that sorts: a page has at least one key */
+    struct order_key first;  /* ORDER BY's first item that sorts: a page has at least one key */
     bool has_first;
-    bool has_position;       /* something counts output columns */
+    bool has_position; /* something counts output columns */
 };
 
 /* Reads ORDER BY, checks every key and appends what is missing. description is that of the level's own text. What this

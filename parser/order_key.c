@@ -45,8 +45,8 @@ static enum pgseek_reason fill_column(const struct order *order, struct order_ke
     key->relation = key->column.relation;
     key->is_stable = attribute->is_computed;
     key->is_loose = !attribute->facts;
-    key->collation =
-        attribute->facts && !attribute->is_computed ? attribute->facts->collation : expression_all_collations(order->scope);
+    key->collation = attribute->facts && !attribute->is_computed ? attribute->facts->collation
+                                                                 : expression_all_collations(order->scope);
     *is_computed = attribute->is_computed;
     if (attribute->is_window)
         return PGSEEK_REASON_WINDOW_KEY;
@@ -95,6 +95,67 @@ static enum pgseek_reason fill(const struct order *order, struct order_key *key)
     if (reason == PGSEEK_REASON_NONE && !key->collation)
         reason = PGSEEK_REASON_NOMEM;
     return reason;
+}
+
+/* ---- spelling ---- */
+
+static bool can_be_named(const struct order *order, struct scope_column column)
+{
+    const struct scope_relation *relation = &order->scope->relations[column.relation];
+
+    return *relation->qualifier && relation->attributes[column.column].name;
+}
+
+static const char *column_text(const struct order *order, struct scope_column column)
+{
+    const struct scope *scope = order->scope;
+    const struct scope_relation *relation = &scope->relations[column.relation];
+    struct text text = {0};
+
+    /* Two relations of one name, in two schemas: only the schema tells them apart. */
+    if (scope_find_relation(scope, NULL, relation->qualifier) == scope->nrelations && relation->schema) {
+        text_put_ident(&text, relation->schema);
+        text_putc(&text, '.');
+    }
+    text_put_ident(&text, relation->qualifier);
+    text_putc(&text, '.');
+    text_put_ident(&text, relation->attributes[column.column].name);
+    const char *copy = text.failed ? NULL : arena_strdup(scope->arena, text.ptr);
+    text_fini(&text);
+    return copy;
+}
+
+/* A column of something that has no name itself is spelled bare, when that is clear. False: it cannot be spelled. */
+static bool spell(const struct order *order, struct order_key *key)
+{
+    struct arena *arena = order->scope->arena;
+    struct scope_column found;
+
+    if (order->form == QUERY_SET || key->written || key->text.end > key->text.start)
+        return true;
+    if (!key->is_column || can_be_named(order, key->column))
+        return key->is_column;
+    const char *name = scope_attribute(order->scope, key->column)->name;
+    if (!name || scope_find_name(order->scope, NULL, name, &found) != SCOPE_FOUND || !scope_same(found, key->column))
+        return false;
+    struct text text = {0};
+    text_put_ident(&text, name);
+    key->written = text.failed ? NULL : arena_strdup(arena, text.ptr);
+    text_fini(&text);
+    return key->written != NULL;
+}
+
+const char *order_text(const struct order *order, const struct order_key *key)
+{
+    struct arena *arena = order->scope->arena;
+
+    if (order->form == QUERY_SET)
+        return arena_format(arena, "c%zu", key->output + 1);
+    if (key->is_column && can_be_named(order, key->column))
+        return column_text(order, key->column);
+    if (key->written)
+        return key->written;
+    return arena_strndup(arena, order->query->lex.sql + key->text.start, key->text.end - key->text.start);
 }
 
 /* ---- adding ---- */
@@ -166,49 +227,10 @@ enum pgseek_reason order_add(struct order *order, struct order_key key)
         return PGSEEK_REASON_NONE;
     if (order->form == QUERY_SET && key.output == SIZE_MAX && !find_output(order, &key))
         return PGSEEK_REASON_ORDER_EXPRESSION;
+    if (!spell(order, &key))
+        return PGSEEK_REASON_STAR;
     enum pgseek_reason reason = fill(order, &key);
     return reason == PGSEEK_REASON_NONE ? push(order, key) : reason;
-}
-
-/* ---- spelling ---- */
-
-static bool can_be_named(const struct order *order, struct scope_column column)
-{
-    const struct scope_relation *relation = &order->scope->relations[column.relation];
-
-    return *relation->qualifier && relation->attributes[column.column].name;
-}
-
-static const char *column_text(const struct order *order, struct scope_column column)
-{
-    const struct scope *scope = order->scope;
-    const struct scope_relation *relation = &scope->relations[column.relation];
-    struct text text = {0};
-
-    /* Two relations of one name, in two schemas: only the schema tells them apart. */
-    if (scope_find_relation(scope, NULL, relation->qualifier) == scope->nrelations && relation->schema) {
-        text_put_ident(&text, relation->schema);
-        text_putc(&text, '.');
-    }
-    text_put_ident(&text, relation->qualifier);
-    text_putc(&text, '.');
-    text_put_ident(&text, relation->attributes[column.column].name);
-    const char *copy = text.failed ? NULL : arena_strdup(scope->arena, text.ptr);
-    text_fini(&text);
-    return copy;
-}
-
-const char *order_text(const struct order *order, const struct order_key *key)
-{
-    struct arena *arena = order->scope->arena;
-
-    if (order->form == QUERY_SET)
-        return arena_format(arena, "c%zu", key->output + 1);
-    if (key->is_column && can_be_named(order, key->column))
-        return column_text(order, key->column);
-    if (key->written)
-        return key->written;
-    return arena_strndup(arena, order->query->lex.sql + key->text.start, key->text.end - key->text.start);
 }
 
 /* ---- types ---- */
@@ -255,8 +277,8 @@ static enum pgseek_reason probe(struct order *order, struct order_key *const *ke
     if (description->ncolumns < nkeys)
         return PGSEEK_REASON_DESCRIBE_MISMATCH;
     for (size_t i = 0; i < nkeys; i++)
-        keys[i]->type = facts_ask_type(order->scope->facts,
-                                       description->columns[description->ncolumns - nkeys + i].type_oid);
+        keys[i]->type =
+            facts_ask_type(order->scope->facts, description->columns[description->ncolumns - nkeys + i].type_oid);
     return PGSEEK_REASON_NONE;
 }
 

@@ -134,8 +134,7 @@ static void fill_star(struct reading *reading)
     size_t width = total - outputs->count;
     size_t behind = outputs->count - reading->star_at;
 
-    memmove(&outputs->item[reading->star_at + width], &outputs->item[reading->star_at],
-            behind * sizeof *outputs->item);
+    memmove(&outputs->item[reading->star_at + width], &outputs->item[reading->star_at], behind * sizeof *outputs->item);
     for (size_t i = 0; i < width; i++) {
         size_t at = reading->star_at + i;
         outputs->item[at] = (struct output){

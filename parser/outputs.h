@@ -7,13 +7,13 @@
 #include "scope.h"
 
 struct output {
-    const char *name;          /* by the server's description */
-    uint32_t type_oid;         /* by the same: a base type; 0: not known */
-    bool is_column;            /* a plain column of the scope, in `column` */
+    const char *name;  /* by the server's description */
+    uint32_t type_oid; /* by the same: a base type; 0: not known */
+    bool is_column;    /* a plain column of the scope, in `column` */
     struct scope_column column;
-    PgQuery__Node *node;       /* the select item's expression; NULL: it came out of a star, or of a set operation */
-    const char *written;       /* out of a star, and no column: how the level's rows spell it; else NULL */
-    size_t item;               /* which item of the select list it came from */
+    PgQuery__Node *node; /* the select item's expression; NULL: it came out of a star, or of a set operation */
+    const char *written; /* out of a star, and no column: how the level's rows spell it; else NULL */
+    size_t item;         /* which item of the select list it came from */
 };
 
 struct outputs {

@@ -18,8 +18,8 @@ struct plan_key {
                            * alias.column for what pgseek appends, c<n> for an output column under QUERY_SET */
     struct facts_operator operators[FACTS_OPERATORS];
     bool is_appended; /* a tie-breaker of ours: the client's ORDER BY does not have it */
-    size_t relation; /* of the level's FROM; keys of two relations never share an index */
-    bool closes;     /* with the keys before it its relation's row is known: the tie group behind it is small */
+    size_t relation;  /* of the level's FROM; keys of two relations never share an index */
+    bool closes;      /* with the keys before it its relation's row is known: the tie group behind it is small */
 };
 
 /* A relation whose name must still mean the same. */
@@ -27,7 +27,7 @@ struct plan_relation {
     const char *written; /* quoted, schema in front if one was written */
     const char *resolved_schema;
     const char *resolved_name;
-    uint32_t oid; /* 0: there was no such relation (a CTE's name) */
+    uint32_t oid;          /* 0: there was no such relation (a CTE's name) */
     const char *rule_xmin; /* of a view: must still be the same; NULL: no view */
     bool must_be_childless;
     const char *layout; /* its columns as the guard writes them: number, type, collation and name; NULL: no matter */
@@ -57,15 +57,16 @@ struct pgseek_plan {
     enum pgseek_verb verb;
     enum query_form form;
     struct cut cut;
-    bool has_targets; /* the select list is not empty */
-    struct query_bytes core; /* of the level */
+    bool has_targets;         /* the select list is not empty */
+    struct query_bytes core;  /* of the level */
     struct query_bytes frame; /* the query's: the whole statement with the level taken out; len 0 for a plain SELECT */
     size_t level_ordinal;     /* the query's */
     bool is_inner;
     const char **level_names; /* inner levels: the level's own output columns, in order */
     size_t nlevel_names;
     size_t noutputs; /* columns of the level */
-    struct cut_range order_rest; /* QUERY_DISTINCT_ON: what ORDER BY has behind the keys, from behind the last key's item */
+    struct cut_range
+        order_rest;    /* QUERY_DISTINCT_ON: what ORDER BY has behind the keys, from behind the last key's item */
     bool has_volatile; /* a volatile function anywhere: branches of a UNION would see different rows */
     struct query_bytes contract;
     int *filter_params;

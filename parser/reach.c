@@ -54,7 +54,8 @@ static enum tree_step visit(ProtobufCMessage *message, void *context)
 
     if (tree_is(message, &pg_query__range_var__descriptor)) {
         const PgQuery__RangeVar *var = (PgQuery__RangeVar *)message;
-        walk_view(reach, facts_ask_relation(reach->facts, *var->schemaname ? var->schemaname : NULL, var->relname, &ord));
+        walk_view(reach,
+                  facts_ask_relation(reach->facts, *var->schemaname ? var->schemaname : NULL, var->relname, &ord));
     }
     if (reach->stopped)
         return TREE_STOP;
@@ -144,7 +145,8 @@ static bool is_volatile(struct pgseek_facts *facts, const ProtobufCMessage *mess
     if (!tree_is(message, &pg_query__func_call__descriptor))
         return false;
     const PgQuery__FuncCall *call = (const PgQuery__FuncCall *)message;
-    const struct facts_function *function = facts_ask_function(facts, tree_string(call->funcname[call->n_funcname - 1]));
+    const struct facts_function *function =
+        facts_ask_function(facts, tree_string(call->funcname[call->n_funcname - 1]));
     return function && function->volatility == 'v';
 }
 

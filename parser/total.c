@@ -21,7 +21,8 @@ static enum tree_step stop_at_aggregate(ProtobufCMessage *message, void *context
     if (!tree_is(message, &pg_query__func_call__descriptor))
         return TREE_DEEPER;
     const PgQuery__FuncCall *call = (PgQuery__FuncCall *)message;
-    const struct facts_function *function = facts_ask_function(context, tree_string(call->funcname[call->n_funcname - 1]));
+    const struct facts_function *function =
+        facts_ask_function(context, tree_string(call->funcname[call->n_funcname - 1]));
     return !call->over && function && function->is_aggregate ? TREE_STOP : TREE_DEEPER;
 }
 
@@ -133,7 +134,8 @@ static bool is_told(const struct order *order, const struct order_key *item)
         return false;
     if (item->is_column)
         return proof_is_known(&order->proof, item->column);
-    return order->form != QUERY_SET && !any_aggregate(order->scope->facts, &(PgQuery__Node *){item->node}, item->node != NULL) &&
+    return order->form != QUERY_SET &&
+           !any_aggregate(order->scope->facts, &(PgQuery__Node *){item->node}, item->node != NULL) &&
            follows(order, item->node);
 }
 
@@ -297,7 +299,8 @@ static enum pgseek_reason append_outputs(struct order *order, const char *origin
 /* ---- key= ---- */
 
 /* One `name` or `qualifier.name` of key=, from token *i on; a bare one has no qualifier. */
-static bool read_name(const struct lex *lex, size_t *i, char qualifier[LEX_NAME_BYTES + 1], char name[LEX_NAME_BYTES + 1])
+static bool read_name(const struct lex *lex, size_t *i, char qualifier[LEX_NAME_BYTES + 1],
+                      char name[LEX_NAME_BYTES + 1])
 {
     *qualifier = '\0';
     if (!lex_name(lex, *i, name))

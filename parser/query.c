@@ -277,6 +277,7 @@ static enum pgseek_reason build(struct pgseek_query *query, const char *sql, siz
     enum pgseek_reason reason = scan(query, sql, len);
 
     query->cursor_param = reading->cursor_param;
+    query->verb = reading->verb;
     if (reason == PGSEEK_REASON_NONE)
         reason = check_text(&query->lex, reading);
     if (reason == PGSEEK_REASON_NONE)

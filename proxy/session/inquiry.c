@@ -34,16 +34,21 @@ static bool expect_statement(struct session *session, enum pending_role role)
     return true;
 }
 
-/* The description of a simple Query's text needs a statement of its own. */
+/* A simple Query takes the unnamed statement away, even where its text fails. */
+static bool close_unnamed(struct session *session)
+{
+    wire_put_target(to_backend(session), 'C', 'S', span_cstr(""));
+    return expect(session, PENDING_CLOSE, ROLE_DESCRIBE) != NULL;
+}
+
+/* The description of a text that is no statement on the server needs a statement of its own. */
 static bool describe_text(struct session *session, const struct statement *statement)
 {
-    static const enum pending_kind kinds[] = {PENDING_CLOSE, PENDING_CLOSE, PENDING_PARSE, PENDING_DESCRIBE_STATEMENT,
-                                              PENDING_CLOSE};
+    static const enum pending_kind kinds[] = {PENDING_CLOSE, PENDING_PARSE, PENDING_DESCRIBE_STATEMENT, PENDING_CLOSE};
     const char *name = session->tagging->reserved;
     struct buf *out = to_backend(session);
-    wire_put_target(out, 'C', 'S', span_cstr("")); /* as the Query would do, even where its text fails */
     wire_put_target(out, 'C', 'S', span_cstr(name));
-    wire_put_parse(out, name, span_of(statement->sql, statement->sql_len), NULL, 0);
+    wire_put_parse(out, name, span_of(statement->sql, statement->sql_len), statement->oids, statement->noids);
     wire_put_target(out, 'D', 'S', span_cstr(name));
     wire_put_target(out, 'C', 'S', span_cstr(name));
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -62,7 +67,10 @@ static bool ask_all(struct session *session, const struct statement *statement, 
 {
     struct inquiry *inquiry = &session->tagging->inquiry;
     const char *reserved = session->tagging->reserved;
-    if (inquiry->query && !(simple ? describe_text(session, statement) : describe_statement(session, name)))
+    bool by_text = statement->prefix || (simple && name.len == 0);
+    if (inquiry->query && simple && !close_unnamed(session))
+        return false;
+    if (inquiry->query && !(by_text ? describe_text(session, statement) : describe_statement(session, name)))
         return false;
     catalog_put_context(to_backend(session), reserved);
     if (!expect_statement(session, ROLE_CONTEXT))

@@ -55,18 +55,11 @@ static void put_context(struct text *text, const struct pgseek_plan *plan)
                     guard_param(plan, PGSEEK_GUARD_LOCALE));
 }
 
-static void put_relation(struct text *text, const struct plan_relation *relation)
+static void put_name(struct text *text, const struct plan_relation *relation)
 {
-    if (!relation->oid)
-        return;
     text_puts(text, " AND pg_catalog.to_regclass(");
     put_literal(text, relation->written);
     text_format(text, ")::pg_catalog.oid OPERATOR(pg_catalog.=) %u::pg_catalog.oid", relation->oid);
-    if (relation->must_be_childless)
-        text_format(text,
-                    " AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h"
-                    " WHERE h.inhparent OPERATOR(pg_catalog.=) %u::pg_catalog.oid)",
-                    relation->oid);
 }
 
 static void put_rule(struct text *text, const struct plan_relation *relation)
@@ -96,46 +89,107 @@ static void put_layout(struct text *text, const struct plan_relation *relation)
                 relation->oid);
 }
 
+/* What follows asks once per catalog, not once per thing: planning the guard costs more than running it. */
+
+static void put_children(struct text *text, const struct pgseek_plan *plan)
+{
+    const char *before = " AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h"
+                         " WHERE h.inhparent OPERATOR(pg_catalog.=) ANY ('{";
+    bool has_any = false;
+
+    for (size_t i = 0; i < plan->nrelations; i++) {
+        if (!plan->relations[i].oid || !plan->relations[i].must_be_childless)
+            continue;
+        text_format(text, "%s%u", has_any ? "," : before, plan->relations[i].oid);
+        has_any = true;
+    }
+    text_puts(text, has_any ? "}'::pg_catalog.oid[]))" : "");
+}
+
 static void put_index(struct text *text, const struct plan_index *index)
 {
     text_format(text,
-                " AND EXISTS (SELECT FROM pg_catalog.pg_index i"
-                " WHERE i.indexrelid OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
+                "i.indexrelid OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
                 " AND i.indrelid OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
-                " AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL"
                 " AND pg_catalog.array_to_string((i.indkey::pg_catalog.int2[])"
                 "[0:i.indnkeyatts OPERATOR(pg_catalog.-) 1], ' ') OPERATOR(pg_catalog.=) ",
                 index->oid, index->relation_oid);
     put_literal(text, index->attnums);
-    text_putc(text, ')');
 }
 
-/* On PostgreSQL 18 attnotnull is true for a NOT NULL that was never validated. */
-static void put_not_null(struct text *text, const struct plan_column *column)
+static void put_indexes(struct text *text, const struct pgseek_plan *plan)
 {
-    text_format(text,
-                " AND a.attnotnull AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k"
-                " WHERE k.conrelid OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
-                " AND k.contype OPERATOR(pg_catalog.=) 'n' AND NOT k.convalidated"
-                " AND k.conkey OPERATOR(pg_catalog.=) ARRAY[%d::pg_catalog.int2])",
-                column->relation_oid, column->attnum);
+    if (!plan->nindexes)
+        return;
+    text_puts(text, " AND (SELECT pg_catalog.count(*) FROM pg_catalog.pg_index i"
+                    " WHERE i.indexrelid OPERATOR(pg_catalog.=) ANY ('{");
+    for (size_t i = 0; i < plan->nindexes; i++)
+        text_format(text, "%s%u", i ? "," : "", plan->indexes[i].oid);
+    text_puts(text, "}'::pg_catalog.oid[]) AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL"
+                    " AND (");
+    for (size_t i = 0; i < plan->nindexes; i++) {
+        text_puts(text, i ? " OR " : "");
+        put_index(text, &plan->indexes[i]);
+    }
+    text_format(text, ")) OPERATOR(pg_catalog.=) %zu::pg_catalog.int8", plan->nindexes);
 }
 
 static void put_column(struct text *text, const struct plan_column *column)
 {
     text_format(text,
-                " AND EXISTS (SELECT FROM pg_catalog.pg_attribute a"
-                " WHERE a.attrelid OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
+                "a.attrelid OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
                 " AND a.attnum OPERATOR(pg_catalog.=) %d::pg_catalog.int2"
                 " AND a.atttypid OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
                 " AND a.attcollation OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
                 " AND a.attname OPERATOR(pg_catalog.=) ",
                 column->relation_oid, column->attnum, column->type_oid, column->collation_oid);
     put_literal(text, column->name);
-    text_puts(text, "::pg_catalog.name");
-    if (column->must_be_not_null)
-        put_not_null(text, column);
-    text_putc(text, ')');
+    text_puts(text, column->must_be_not_null ? "::pg_catalog.name AND a.attnotnull" : "::pg_catalog.name");
+}
+
+/* What an index scan looks for: a few columns too many, which the conditions behind it sort out. */
+static void put_column_lists(struct text *text, const struct pgseek_plan *plan)
+{
+    for (size_t i = 0; i < plan->ncolumns; i++)
+        text_format(text, "%s%u", i ? "," : "a.attrelid OPERATOR(pg_catalog.=) ANY ('{", plan->columns[i].relation_oid);
+    for (size_t i = 0; i < plan->ncolumns; i++)
+        text_format(text, "%s%d", i ? "," : "}'::pg_catalog.oid[]) AND a.attnum OPERATOR(pg_catalog.=) ANY ('{",
+                    plan->columns[i].attnum);
+    text_puts(text, "}'::pg_catalog.int2[])");
+}
+
+static void put_columns(struct text *text, const struct pgseek_plan *plan)
+{
+    if (!plan->ncolumns)
+        return;
+    text_puts(text, " AND (SELECT pg_catalog.count(*) FROM pg_catalog.pg_attribute a WHERE ");
+    put_column_lists(text, plan);
+    text_puts(text, " AND (");
+    for (size_t i = 0; i < plan->ncolumns; i++) {
+        text_puts(text, i ? " OR " : "");
+        put_column(text, &plan->columns[i]);
+    }
+    text_format(text, ")) OPERATOR(pg_catalog.=) %zu::pg_catalog.int8", plan->ncolumns);
+}
+
+/* On PostgreSQL 18 attnotnull is true for a NOT NULL that was never validated. */
+static void put_not_null(struct text *text, const struct pgseek_plan *plan)
+{
+    bool has_any = false;
+
+    for (size_t i = 0; i < plan->ncolumns; i++) {
+        if (!plan->columns[i].must_be_not_null)
+            continue;
+        text_puts(text, has_any ? " OR "
+                                : " AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k"
+                                  " WHERE k.contype OPERATOR(pg_catalog.=) 'n' AND NOT k.convalidated AND (");
+        text_format(text,
+                    "k.conrelid OPERATOR(pg_catalog.=) %u::pg_catalog.oid"
+                    " AND k.conkey OPERATOR(pg_catalog.=) ARRAY[%d::pg_catalog.int2]",
+                    plan->columns[i].relation_oid, plan->columns[i].attnum);
+        has_any = true;
+    }
+    text_puts(text, has_any ? "))" : "");
 }
 
 static void put_facts(struct text *text, const struct pgseek_plan *plan)
@@ -143,14 +197,16 @@ static void put_facts(struct text *text, const struct pgseek_plan *plan)
     text_puts(text, "1 OPERATOR(pg_catalog./) CASE WHEN ");
     put_context(text, plan);
     for (size_t i = 0; i < plan->nrelations; i++) {
-        put_relation(text, &plan->relations[i]);
+        if (!plan->relations[i].oid)
+            continue;
+        put_name(text, &plan->relations[i]);
         put_rule(text, &plan->relations[i]);
         put_layout(text, &plan->relations[i]);
     }
-    for (size_t i = 0; i < plan->nindexes; i++)
-        put_index(text, &plan->indexes[i]);
-    for (size_t i = 0; i < plan->ncolumns; i++)
-        put_column(text, &plan->columns[i]);
+    put_children(text, plan);
+    put_indexes(text, plan);
+    put_columns(text, plan);
+    put_not_null(text, plan);
     text_puts(text, " THEN 1 ELSE 0 END");
 }
 

@@ -4,7 +4,7 @@
  * the other way round); an integer is a position; everything else belongs to the input. */
 #include "order.h"
 
-#include "total.h"
+#include "tie.h"
 
 #include <string.h>
 
@@ -269,10 +269,10 @@ enum pgseek_reason order_make(struct order *order, const struct pgseek_query *qu
         return reason;
     if (!proof_make(&order->proof, scope, description))
         return PGSEEK_REASON_NOMEM;
-    reason = total_read(order);
+    reason = tie_read(order);
     if (reason == PGSEEK_REASON_NONE)
         reason = order->total == ORDER_ON ? read_on_sorts(order) : read_sorts(order);
     if (reason == PGSEEK_REASON_NONE)
-        reason = total_append(order, key_option);
+        reason = tie_append(order, key_option);
     return reason == PGSEEK_REASON_NONE ? order_resolve_types(order) : reason;
 }

@@ -5,7 +5,7 @@
 
 #include "probe.h"
 #include "reach.h"
-#include "total.h"
+#include "tie.h"
 
 #include <string.h>
 
@@ -188,7 +188,7 @@ static bool sorts_nothing(const struct order *order, const struct order_key *key
         return true;
     if (order->total == ORDER_ON || order->is_trusted)
         return false;
-    return total_is_reached(order) || (key->is_column && proof_is_known(&order->proof, key->column));
+    return tie_is_broken(order) || (key->is_column && proof_is_known(&order->proof, key->column));
 }
 
 /* A wrap sees output columns and nothing else. */

@@ -180,6 +180,26 @@ struct pgseek_command {
 };
 void pgseek_command_read(const char *sql, size_t len, struct pgseek_command *command);
 
+/* ---- statements around a statement --------------------------------------------------------------------------------- */
+
+enum pgseek_frame_kind {
+    PGSEEK_FRAME_NONE,    /* the text is the statement itself */
+    PGSEEK_FRAME_EXPLAIN, /* EXPLAIN [(options)] [ANALYZE] [VERBOSE] */
+    PGSEEK_FRAME_DECLARE, /* DECLARE name CURSOR ... FOR */
+    PGSEEK_FRAME_PREPARE  /* PREPARE name [(types)] AS */
+};
+struct pgseek_frame {
+    enum pgseek_frame_kind kind;
+    size_t inner;  /* where the statement inside begins, in bytes */
+    bool executes; /* EXPLAIN: the statement inside is EXECUTE */
+    int types;     /* PREPARE: how many types are listed */
+    char name[64]; /* DECLARE, PREPARE: folded and cut as the server does it */
+};
+/* Uses words only: no scan, no allocation, whatever the length. */
+void pgseek_frame_read(const char *sql, size_t len, struct pgseek_frame *frame);
+/* The highest n of a $n in the text; 0: none. */
+int pgseek_highest_param(const char *sql, size_t len);
+
 /* ---- tags ------------------------------------------------------------------------------------------------------- */
 
 enum pgseek_found {
@@ -242,11 +262,19 @@ void pgseek_variable_fini(struct pgseek_variable *variable);
 
 struct pgseek_query; /* immutable once made */
 
+/* What the statement does with its page. */
+enum pgseek_verb {
+    PGSEEK_VERB_SELECT,
+    PGSEEK_VERB_EXPLAIN, /* EXPLAIN of a page: the rewritten one is explained */
+    PGSEEK_VERB_DECLARE  /* DECLARE CURSOR for a page: only the predicate can be added */
+};
+
 /* How the text is to be read. */
 struct pgseek_reading {
     bool standard_strings;    /* standard_conforming_strings = on; off gives reason `strings` */
     bool ascii_safe_encoding; /* the client_encoding has no ASCII trail bytes, and non-ASCII text may be parsed */
     int cursor_param;         /* n of the $n that carries the cursor: its value is no part of the contract; 0: none */
+    enum pgseek_verb verb;    /* what the statement around the text, if any, does with its page */
 };
 
 /* Parses and classifies one statement. NULL with *reason set when it cannot be a page for a reason that no catalog
@@ -254,6 +282,22 @@ struct pgseek_reading {
 struct pgseek_query *pgseek_query_new(const char *sql, size_t len, const struct pgseek_reading *reading,
                                       enum pgseek_reason *reason);
 void pgseek_query_free(struct pgseek_query *query);
+
+/* EXECUTE in SQL, alone or behind EXPLAIN: its arguments. NULL with *reason set when the text is not understood. */
+struct pgseek_execute;
+struct pgseek_execute *pgseek_execute_new(const char *sql, size_t len, const struct pgseek_reading *reading,
+                                          enum pgseek_reason *reason);
+void pgseek_execute_free(struct pgseek_execute *execute);
+size_t pgseek_execute_count(const struct pgseek_execute *execute);
+enum pgseek_argument {
+    PGSEEK_ARGUMENT_TEXT, /* *text is the value in text format */
+    PGSEEK_ARGUMENT_NULL,
+    PGSEEK_ARGUMENT_UNKNOWN, /* no literal, or one whose conversion only the server knows */
+    PGSEEK_ARGUMENT_BAD      /* the server will refuse it */
+};
+/* The i-th argument, from 0, as a value of that type. The text lives as long as the object. */
+enum pgseek_argument pgseek_execute_argument(const struct pgseek_execute *execute, size_t i, uint32_t type_oid,
+                                             const char **text);
 
 /* The relations whose facts are needed, for the facts statement: schema is NULL when none was written. */
 size_t pgseek_query_relation_count(const struct pgseek_query *query);
@@ -264,12 +308,6 @@ const char *pgseek_query_relation_name(const struct pgseek_query *query, size_t 
 size_t pgseek_query_function_count(const struct pgseek_query *query);
 const char *pgseek_query_function_name(const struct pgseek_query *query, size_t i); /* without schema */
 
-/* What the statement does with its page. */
-enum pgseek_verb {
-    PGSEEK_VERB_SELECT,
-    PGSEEK_VERB_EXPLAIN, /* EXPLAIN of a page: the rewritten one is explained */
-    PGSEEK_VERB_DECLARE  /* DECLARE CURSOR for a page: only the predicate can be added */
-};
 enum pgseek_verb pgseek_query_verb(const struct pgseek_query *query);
 
 /* Highest $n in the text. */
@@ -448,8 +486,8 @@ struct pgseek_shape {
     struct pgseek_slot *slots;
     size_t nslots;
     size_t nhidden; /* the last nhidden columns of a row are ours and are to be stripped, all asked for in binary ... */
-    size_t nkeys;   /* ... ROWS_PAGE: the first nkeys of them are the keys; what follows is of no use. ROWS_INNER: nhidden
-                     * is 2 + 2 * nkeys. ROWS_PLAIN: 0 hidden ones; nkeys is the number of boundary values */
+    size_t nkeys; /* ... ROWS_PAGE: the first nkeys of them are the keys; what follows is of no use. ROWS_INNER: nhidden
+                   * is 2 + 2 * nkeys. ROWS_PLAIN: 0 hidden ones; nkeys is the number of boundary values */
     bool own_describe; /* names, table oids or attribute numbers would differ: those of the original are to be shown */
 };
 
@@ -478,6 +516,14 @@ enum pgseek_guard_param {
     PGSEEK_GUARD_PARAMS
 };
 char *pgseek_guard_new(const struct pgseek_plan *plan, const char *const *scope, size_t nscope);
+
+/* ---- totals --------------------------------------------------------------------------------------------------------- */
+
+/* The statement that counts the rows of all pages, or that has the planner estimate them. Its parameters are the
+ * client's own, same numbers and types. NULL when memory ran out; the text is the caller's to free. */
+char *pgseek_total_new(const struct pgseek_plan *plan, bool estimate);
+/* Finds the number in the answer's first column: its digits, or a length of 0. */
+size_t pgseek_total_read(const char *answer, size_t len, bool estimate, const char **number);
 
 /* Human-readable key specification, e.g. `created_at DESC, id DESC (tie-breaker: posts_pkey)`. Lives with the plan. */
 const char *pgseek_plan_summary(const struct pgseek_plan *plan);

@@ -231,7 +231,7 @@ static enum pgseek_reason describe_level(struct attempt *attempt)
     const struct pgseek_query *query = attempt->query;
     struct text text = {0};
 
-    if (!query->is_inner && query->verb == PGSEEK_VERB_SELECT) {
+    if (!query->is_inner && !query->is_framed) {
         attempt->has_level = attempt->description != NULL;
         if (attempt->description)
             attempt->level = *attempt->description;

@@ -173,6 +173,7 @@ static enum pgseek_reason understand(struct pgseek_query *query)
     int cte_location = -1;
     enum pgseek_reason reason = classify_statement(query->parsed, &query->verb, &statement);
 
+    query->is_framed = query->verb != PGSEEK_VERB_SELECT;
     if (reason == PGSEEK_REASON_NONE)
         reason = find_level(query, statement, &cte_location);
     if (reason == PGSEEK_REASON_NONE)
@@ -200,7 +201,11 @@ static enum pgseek_reason build(struct pgseek_query *query, const char *sql, siz
     reason = query_collect_mentions(query);
     if (reason != PGSEEK_REASON_NONE)
         return reason;
-    return query_make_essence(query) ? PGSEEK_REASON_NONE : PGSEEK_REASON_NOMEM;
+    if (!query_make_essence(query))
+        return PGSEEK_REASON_NOMEM;
+    if (reading->verb != PGSEEK_VERB_SELECT)
+        query->verb = reading->verb;
+    return PGSEEK_REASON_NONE;
 }
 
 struct pgseek_query *pgseek_query_new(const char *sql, size_t len, const struct pgseek_reading *reading,

@@ -43,7 +43,8 @@ struct pgseek_query {
     struct arena arena;
     struct lex lex;
     PgQuery__ParseResult *parsed;
-    enum pgseek_verb verb;
+    enum pgseek_verb verb; /* by the text, or by what the caller says that stands around it */
+    bool is_framed;        /* EXPLAIN or DECLARE stands in the text itself */
     const PgQuery__SelectStmt *statement; /* in parsed: the whole SELECT */
     const PgQuery__SelectStmt *level;     /* in it: the SELECT that owns LIMIT */
     bool is_inner;                        /* the level is not the whole statement */
@@ -82,9 +83,6 @@ bool query_make_essence(struct pgseek_query *query) PGSEEK_MUST_USE;
  * Consumes the level's own such parts. False when out of memory. */
 bool query_core(PgQuery__SelectStmt *level, struct query_bytes *core) PGSEEK_MUST_USE;
 
-/* Takes the level's contents out and leaves an empty SELECT in its place. NULL when out of memory; to be freed with
- * pg_query__select_stmt__free_unpacked(). */
-PgQuery__SelectStmt *query_take_level(PgQuery__SelectStmt *level) PGSEEK_MUST_USE;
 /* The bytes of a whole statement whose level was taken out; consumes its places. False when out of memory. */
 bool query_frame(PgQuery__Node *statement, struct query_bytes *frame) PGSEEK_MUST_USE;
 

@@ -19,6 +19,8 @@ struct page {
     enum page_action action;
     enum pgseek_reason reason; /* of a pass */
     unsigned deliver;          /* bits of enum pgseek_deliver */
+    bool by_execute;           /* its values are the arguments of an EXECUTE */
+    size_t prefix_len;         /* bytes in front of the shape's text */
     bool tail;
     bool backward; /* rows before a boundary, or the last ones */
     bool bounded;  /* a boundary was used, or rows stand before a last page */

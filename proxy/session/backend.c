@@ -212,20 +212,34 @@ static enum action reply_copy_in(struct session *session, struct pending *head, 
 
 /* ---- errors ---- */
 
-/* The error's fields with the position mapped back to the client's text, or left out. */
-static enum action forward_mapped(struct session *session, struct page *page, struct span message)
+/* Where a character of the text that was sent stands in the client's; 0: nowhere. What is in front of the shape is the
+ * client's own. The text of a prepared statement is not what the client has just sent. */
+static int mapped_position(const struct page *page, int position)
+{
+    int prefix = (int)page->prefix_len;
+    if (position <= prefix)
+        return position;
+    int mapped = page->by_execute ? 0 : pgseek_shape_position(page->planned->plan, page->shape, position - prefix);
+    return mapped ? mapped + prefix : 0;
+}
+
+/* The error's fields with the position mapped back to the client's text, or left out. `hides_context`: it speaks of
+ * parameters, which an EXECUTE has not. */
+static enum action forward_mapped(struct session *session, struct page *page, struct span message, bool hides_context)
 {
     struct span field;
-    if (!page || !page->planned || !page->shape || !wire_error_field(body_of(message), 'P', &field))
+    if (!page || !page->planned || !page->shape)
         return ACTION_FORWARD;
-    int position =
-        pgseek_shape_position(page->planned->plan, page->shape, (int)strtol((const char *)field.ptr, NULL, 10));
+    bool has_position = wire_error_field(body_of(message), 'P', &field);
+    if (!has_position && !hides_context)
+        return ACTION_FORWARD;
+    int position = has_position ? mapped_position(page, (int)strtol((const char *)field.ptr, NULL, 10)) : 0;
     struct buf *out = to_frontend(session);
     size_t at = wire_open(out, 'E');
     struct reader rd = rd_init(body_of(message));
     for (uint8_t letter = rd_u8(&rd); letter && !rd.failed; letter = rd_u8(&rd)) {
         struct span value = rd_cstr(&rd);
-        if (letter == 'P' && position == 0)
+        if ((letter == 'P' && position == 0) || (letter == 'W' && hides_context))
             continue;
         buf_put_u8(out, letter);
         if (letter == 'P')
@@ -269,7 +283,7 @@ static enum action error_page(struct session *session, struct pending *head, str
         is_stale |= span_equal_cstr(sqlstate, "08P01") || span_equal_cstr(sqlstate, "26000");
     if (is_stale && retry_instead(session, page))
         return ACTION_DONE;
-    enum action action = forward_mapped(session, page, message);
+    enum action action = forward_mapped(session, page, message, page && page->by_execute && head->kind == PENDING_BIND);
     fail_group(session);
     retry_over(session);
     return action;
@@ -286,7 +300,7 @@ static enum action error_names(struct session *session)
 static enum action error_client(struct session *session, struct pending *head, struct span message)
 {
     struct inquiry *inquiry = session->tagging ? &session->tagging->inquiry : NULL;
-    enum action action = forward_mapped(session, page_of(head), message);
+    enum action action = forward_mapped(session, page_of(head), message, false);
     if (pending_ends_group(head->kind)) {
         undo(session, head->follow, 1);
         bool failed = false;

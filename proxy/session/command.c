@@ -69,7 +69,19 @@ static void apply_context(struct tagging *tagging, const struct pgseek_command *
     }
 }
 
-bool command_apply(struct session *session, struct pending *entry, const struct pgseek_command *command)
+/* Any PREPARE takes the name: what was known under it had gone unseen, or the server refuses and it comes back. */
+static bool apply_prepare(struct session *session, struct pending *entry, const struct pgseek_command *command,
+                          struct statement *prepares)
+{
+    if (!*command->name)
+        return true;
+    if (prepares)
+        (void)object_ref(&prepares->object);
+    return change_statement(session, entry, span_cstr(command->name), prepares);
+}
+
+bool command_apply(struct session *session, struct pending *entry, const struct pgseek_command *command,
+                   struct statement *prepares)
 {
     struct follow *follow = follow_of(entry);
     if (!follow)
@@ -81,6 +93,8 @@ bool command_apply(struct session *session, struct pending *entry, const struct 
         apply_context(session->tagging, command);
     if (command->kind == PGSEEK_CMD_DEALLOCATE && !change_statement(session, entry, span_cstr(command->name), NULL))
         return false;
+    if (command->kind == PGSEEK_CMD_PREPARE && !apply_prepare(session, entry, command, prepares))
+        return false;
     if (command->kind == PGSEEK_CMD_CLOSE && !change_portal(session, entry, span_cstr(command->name), NULL))
         return false;
     return apply_variables(session, entry, command);
@@ -88,7 +102,7 @@ bool command_apply(struct session *session, struct pending *entry, const struct 
 
 /* ---- refusals ---- */
 
-/* Whether EXECUTE in SQL of this statement would run it without the cursor that is in force. */
+/* Whether the server's own EXECUTE of this statement would run it without the cursor that is in force. */
 static bool would_ignore_cursor(struct session *session, const struct statement *statement)
 {
     struct pgseek_settings settings;
@@ -105,13 +119,14 @@ bool command_is_refused(struct session *session, const struct pgseek_command *co
 {
     *error = (struct pgseek_error){.code = PGSEEK_PS005};
     struct span name = span_cstr(command->name);
-    if (command->kind == PGSEEK_CMD_EXECUTE) {
+    if (command->kind == PGSEEK_CMD_EXECUTE && command->several && name.len > 0) {
         if (!would_ignore_cursor(session, (struct statement *)names_get(&session->statements, name)))
             return false;
-        snprintf(error->message, sizeof error->message, "EXECUTE of a tagged statement cannot be paginated");
+        error->code = PGSEEK_PS000;
+        snprintf(error->message, sizeof error->message, "a page must be sent alone");
         snprintf(error->detail, sizeof error->detail,
-                 "The statement \"%s\" was prepared by the protocol and carries a pgseek tag.", command->name);
-        snprintf(error->hint, sizeof error->hint, "Run it with Bind and Execute, as drivers do.");
+                 "The statement \"%s\" carries a pgseek tag, and the text holds several statements.", command->name);
+        snprintf(error->hint, sizeof error->hint, "Send the EXECUTE alone.");
         return true;
     }
     if (command->kind != PGSEEK_CMD_FETCH)

@@ -13,7 +13,8 @@ struct decision {
     bool cursor_from_variable;
     struct span token; /* len 0: no cursor */
     struct planned *planned;
-    bool is_fresh; /* it was made from facts that have just come */
+    bool is_fresh;                  /* it was made from facts that have just come */
+    struct pgseek_execute *execute; /* the arguments of an EXECUTE */
     struct wire_param *params;
     struct pgseek_value *values;
     size_t nparams;
@@ -33,7 +34,17 @@ enum step decision_reject(struct decision *decision, enum pgseek_code code, cons
 /* Whether a page that cannot be rewritten is refused: a cursor would be ignored by passing it. */
 bool decision_refuses(const struct decision *decision);
 
+/* ---- arguments.c: the values of the page's parameters ---- */
+/* Takes what a Bind carries, or reads the arguments of an EXECUTE. */
+enum step arguments_read(struct decision *decision);
+/* The token that a parameter carries. */
+enum step arguments_token(struct decision *decision);
+/* Gives the parameters the types that the server has said. */
+enum step arguments_bind(struct decision *decision);
+
 /* ---- planning.c ---- */
+/* How a text of the session is to be read. */
+struct pgseek_reading planning_reading(const struct session *session, struct span sql);
 /* Finds the plan, or says why there is none, or asks and holds. */
 enum step planning_step(struct decision *decision);
 /* The plan may be another session's, or older than a change of the catalog, and no guard has looked at it yet: a cursor

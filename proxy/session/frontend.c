@@ -4,6 +4,7 @@
  * changes, and must not write to a link. Texts of statements are text.c's, tagged Binds are paginate.c's. */
 #include "internal.h"
 
+#include "prepared.h"
 #include "text.h"
 
 #define MAX_NAMED 65536             /* bytes of a Describe, Close or Execute */
@@ -151,11 +152,14 @@ static enum action bind_message(struct session *session, struct span message)
     if (statement->kind == STATEMENT_VARIABLE)
         return setting_bind(session, statement, &bind, message);
     if (statement->kind == STATEMENT_COMMAND)
-        return text_bind_command(session, statement, &bind);
-    return paginate(
-        session,
-        &(struct request){
-            .statement = statement, .portal = bind.portal, .name = bind.statement, .bind = &bind, .message = message});
+        return prepared_bind(session, statement, &bind, message);
+    return paginate(session, &(struct request){.statement = statement,
+                                               .tag = &statement->tag.settings,
+                                               .portal = bind.portal,
+                                               .name = bind.statement,
+                                               .bind = &bind,
+                                               .message = message,
+                                               .prefix = span_cstr(statement->prefix ? statement->prefix : "")});
 }
 
 /* A statement whose rows will carry our columns says so when it is described, too. */
@@ -168,7 +172,7 @@ static bool follow_description(struct session *session, struct pending *entry, c
         follow->hides_param = statement->variable.verb == PGSEEK_VAR_SHOW;
         return true;
     }
-    if (!text_adds_columns(session, statement))
+    if (!prepared_adds_columns(session, statement))
         return true;
     follow->page = page_new();
     if (follow->page)
@@ -209,7 +213,7 @@ static bool execute_portal(struct session *session, struct pending *entry, struc
     bool failed = false;
     follow->portal = (struct portal *)object_ref(&portal->object);
     if (portal->kind == PORTAL_COMMAND)
-        return command_apply(session, entry, &portal->command);
+        return command_apply(session, entry, &portal->command, portal->prepares);
     if (portal->kind == PORTAL_SHOW)
         follow->is_show = true;
     if (portal->kind == PORTAL_SET) {
@@ -240,6 +244,8 @@ static enum action execute_message(struct session *session, struct span message)
     if (portal && changes_variables(portal) &&
         (portal->kind == PORTAL_COMMAND ? must_follow(session) : session->owed.readies > 0))
         return ACTION_HOLD;
+    if (portal && portal->prepares && names_will_go(session))
+        return wait_for_names(session);
     struct pending *entry = expect(session, PENDING_EXECUTE, ROLE_CLIENT);
     if (!entry)
         return session_nomem(session);

@@ -41,16 +41,21 @@ static bool expect_statement(struct session *session, enum pending_role role)
     return true;
 }
 
-/* The description of a simple Query's text needs a statement of its own. */
+/* A simple Query takes the unnamed statement away, even where its text fails. */
+static bool close_unnamed(struct session *session)
+{
+    wire_put_target(to_backend(session), 'C', 'S', span_cstr(""));
+    return expect(session, PENDING_CLOSE, ROLE_DESCRIBE) != NULL;
+}
+
+/* The description of a text that is no statement on the server needs a statement of its own. */
 static bool describe_text(struct session *session, const struct statement *statement)
 {
-    static const enum pending_kind kinds[] = {PENDING_CLOSE, PENDING_CLOSE, PENDING_PARSE, PENDING_DESCRIBE_STATEMENT,
-                                              PENDING_CLOSE};
+    static const enum pending_kind kinds[] = {PENDING_CLOSE, PENDING_PARSE, PENDING_DESCRIBE_STATEMENT, PENDING_CLOSE};
     const char *name = session->tagging->reserved;
     struct buf *out = to_backend(session);
-    wire_put_target(out, 'C', 'S', span_cstr("")); /* as the Query would do, even where its text fails */
     wire_put_target(out, 'C', 'S', span_cstr(name));
-    wire_put_parse(out, name, span_of(statement->sql, statement->sql_len), NULL, 0);
+    wire_put_parse(out, name, span_of(statement->sql, statement->sql_len), statement->oids, statement->noids);
     wire_put_target(out, 'D', 'S', span_cstr(name));
     wire_put_target(out, 'C', 'S', span_cstr(name));
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -150,7 +155,9 @@ enum action inquiry_ask(struct session *session, struct pgseek_query *query, con
     inquiry->own_sync = simple || !session->unsynced;
     if (!catalog_start(&inquiry->catalog, query))
         return session_nomem(session);
-    bool ok = !query || (simple ? describe_text(session, statement) : describe_statement(session, name));
+    bool by_text = query && (statement->prefix || (simple && name.len == 0));
+    bool ok = !query || ((!simple || close_unnamed(session)) &&
+                         (by_text ? describe_text(session, statement) : describe_statement(session, name)));
     return sent_questions(session, ran, ok && put_questions(session) && put_end(session));
 }
 

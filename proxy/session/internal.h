@@ -36,12 +36,17 @@ enum state {
 struct statement {
     struct object object;
     enum { STATEMENT_TAGGED, STATEMENT_VARIABLE, STATEMENT_COMMAND } kind;
-    struct pgseek_tag tag;           /* TAGGED */
+    struct pgseek_tag tag;           /* TAGGED; COMMAND: of an EXECUTE */
     struct pgseek_variable variable; /* VARIABLE */
     struct pgseek_command command;   /* COMMAND */
-    char *sql;                       /* TAGGED */
+    struct statement *prepares;      /* COMMAND: the tagged statement that a PREPARE makes; counted */
+    char *sql;                       /* TAGGED: the page's own text; COMMAND: of an EXECUTE */
     size_t sql_len;
-    uint32_t *oids; /* the types that the client declared, lengthened for cursor=$n */
+    char *prefix; /* TAGGED: what stands in front of the page's text: EXPLAIN, DECLARE; NULL: nothing */
+    enum pgseek_verb verb;
+    uint64_t serial; /* not 0: prepared with types that only the server knows, so its plan is its own */
+    bool is_tagged;  /* COMMAND: an EXECUTE with a tag of its own */
+    uint32_t *oids;  /* the types that the client declared, lengthened for cursor=$n */
     size_t noids;
     uint64_t group;          /* the group it was parsed in */
     struct kept *kept;       /* TAGGED, named: what is prepared for it */
@@ -56,6 +61,7 @@ struct portal {
     struct page *page;             /* PAGE */
     bool spends_cursor;            /* PAGE: its cursor came from the variable */
     struct pgseek_command command; /* COMMAND */
+    struct statement *prepares;    /* COMMAND: as the statement's; counted */
     enum pgseek_option option;     /* SET: option and value, NULL for RESET */
     char *value;
     bool local;
@@ -170,7 +176,8 @@ struct session {
     bool closes_unnamed;   /* a Query was answered here: the server still has an unnamed statement that it would take */
     int host_index;
     uint64_t id;
-    uint64_t group; /* counts Syncs and Queries forwarded */
+    uint64_t group;    /* counts Syncs and Queries forwarded */
+    uint32_t prepared; /* counts PREPAREs with types */
     struct intake in[2];
     struct pending_queue owed;
     struct names statements, portals;
@@ -242,6 +249,8 @@ void undo(struct session *session, struct follow *follow, uint32_t behind);
 bool name_may_return(const struct session *session, struct span name);
 /* Whether all names are about to go, at a moment that only the server's tag tells. */
 bool names_will_go(struct session *session);
+/* Then a name that is given now would go with the others: the tag is asked for, and waited for. */
+enum action wait_for_names(struct session *session);
 /* Whether a change of the variables must wait for the groups in front of it: states build on each other. */
 bool must_follow(const struct session *session);
 /* Whether an entry behind the head has changed the variables. */
@@ -257,10 +266,12 @@ struct portal *portal_new(void);
 bool statement_keep_oids(struct statement *statement, const struct wire_parse *parse, size_t at_least) MUST_USE;
 
 /* ---- command.c: transaction control and names by the first word ---- */
-/* Applies what a command does when it is forwarded. False when out of memory. */
-bool command_apply(struct session *session, struct pending *entry, const struct pgseek_command *command) MUST_USE;
-/* Whether a command must not reach what the protocol made (EXECUTE of a tagged statement, FETCH from a page); *error
- * says why. */
+/* Applies what a command does when it is forwarded; `prepares` is what a tagged PREPARE makes, or NULL. False when out
+ * of memory. */
+bool command_apply(struct session *session, struct pending *entry, const struct pgseek_command *command,
+                   struct statement *prepares) MUST_USE;
+/* Whether a command must not run as it is (EXECUTE of a page among several statements, FETCH from a page's portal);
+ * *error says why. */
 bool command_is_refused(struct session *session, const struct pgseek_command *command, struct pgseek_error *error);
 /* Whether a COMMIT of this group is unanswered: it may turn out to have been a ROLLBACK. */
 bool commits_are_owed(const struct session *session);
@@ -305,10 +316,14 @@ bool pages_are_owed(const struct session *session);
 /* ---- paginate.c: a tagged Bind or Query ---- */
 struct request {
     struct statement *statement;
+    const struct pgseek_settings *tag; /* what the texts say */
     bool simple;
-    struct span portal, name;     /* of the Bind */
+    struct span portal;           /* of the Bind */
+    struct span name;             /* the statement's on the server; len 0: unnamed, or none at all when simple */
     const struct wire_bind *bind; /* NULL when simple */
     struct span message;          /* the client's own */
+    struct span prefix;           /* goes in front of the page's text: EXPLAIN, DECLARE */
+    struct span execute;          /* the text of an EXECUTE: its arguments are the parameters */
 };
 enum action paginate(struct session *session, const struct request *request);
 

@@ -189,6 +189,11 @@ bool names_will_go(struct session *session)
     return false;
 }
 
+enum action wait_for_names(struct session *session)
+{
+    return session->owed.readies == 0 ? hold_for_replies(session) : ACTION_HOLD;
+}
+
 bool must_follow(const struct session *session)
 {
     return session->owed.readies > 0 && variables_matter(session->variables);

@@ -4,13 +4,16 @@
 static void statement_free(struct object *object)
 {
     struct statement *statement = (struct statement *)object;
-    if (statement->kind == STATEMENT_TAGGED)
+    if (statement->kind != STATEMENT_VARIABLE)
         pgseek_tag_fini(&statement->tag);
     if (statement->kind == STATEMENT_VARIABLE)
         pgseek_variable_fini(&statement->variable);
     kept_orphan(&statement->kept);
     planned_unref(statement->planned);
+    if (statement->prepares)
+        object_unref(&statement->prepares->object);
     mem_free(statement->sql);
+    mem_free(statement->prefix);
     mem_free(statement->oids);
     mem_free(statement);
 }
@@ -39,6 +42,8 @@ static void portal_free(struct object *object)
 {
     struct portal *portal = (struct portal *)object;
     page_unref(portal->page);
+    if (portal->prepares)
+        object_unref(&portal->prepares->object);
     mem_free(portal->value);
     mem_free(portal);
 }

@@ -56,54 +56,12 @@ static enum step step_order(struct decision *d)
 
 /* ---- step 2: options and token ---- */
 
-static enum step step_token(struct decision *d)
-{
-    const struct pgseek_settings *settings = &d->settings;
-    const struct request *request = d->request;
-    if (settings->cursor_kind == PGSEEK_CURSOR_TEXT)
-        d->token = span_cstr(settings->cursor);
-    if (settings->cursor_kind != PGSEEK_CURSOR_PARAM)
-        return STEP_ON;
-    if (request->simple)
-        return decision_reject(d, PGSEEK_PS000, "cursor=$n has no value in a simple query",
-                               "Parameters are bound in the extended protocol only.",
-                               "Write the cursor into the tag, or set pgseek.cursor.");
-    size_t n = (size_t)settings->cursor_param;
-    if (n > d->nparams)
-        return STEP_ORIGINAL; /* the server wants it, too */
-    const struct wire_param *param = &d->params[n - 1];
-    if (param->len > 0 && memchr(param->data, 0, (size_t)param->len))
-        return STEP_ORIGINAL; /* no text in any encoding: the server's own 22021 */
-    if (param->len > 0)
-        d->token = span_of(param->data, (size_t)param->len);
-    return STEP_ON;
-}
-
-static enum step step_params(struct decision *d)
-{
-    const struct wire_bind *bind = d->request->bind;
-    if (!bind)
-        return STEP_ON;
-    d->nparams = bind->nparams;
-    d->params = mem_alloc(d->nparams * sizeof *d->params);
-    d->values = mem_zalloc(d->nparams * sizeof *d->values);
-    if (!d->params || !d->values)
-        return STEP_NOMEM;
-    if (!wire_bind_params(bind, d->params))
-        return STEP_ORIGINAL;
-    for (size_t i = 0; i < d->nparams; i++)
-        if (d->params[i].format != 0 && d->params[i].format != 1)
-            return STEP_ORIGINAL;
-    return STEP_ON;
-}
-
 static enum step step_settings(struct decision *d)
 {
-    if (!setting_collect(d->session, &d->request->statement->tag.settings, &d->settings, &d->cursor_from_variable,
-                         &d->error))
+    if (!setting_collect(d->session, d->request->tag, &d->settings, &d->cursor_from_variable, &d->error))
         return STEP_REFUSE;
-    enum step step = step_params(d);
-    return step == STEP_ON ? step_token(d) : step;
+    enum step step = arguments_read(d);
+    return step == STEP_ON ? arguments_token(d) : step;
 }
 
 static enum step step_mode(struct decision *d)
@@ -118,6 +76,8 @@ static enum step step_mode(struct decision *d)
     if (d->settings.total != PGSEEK_TOTAL_NONE)
         return decision_reject(d, PGSEEK_PS000, "total is not available yet", "This version does not count rows.",
                                "Leave total away.");
+    if (d->request->statement->verb == PGSEEK_VERB_DECLARE && d->token.len == 0)
+        return decision_pass(d, PGSEEK_REASON_DECLARE);
     if (d->session->doubtful ||
         (d->request->simple && d->session->unsynced && (d->session->ran || d->session->owed.count > 0)))
         return decision_pass(d, PGSEEK_REASON_PIPELINED);
@@ -129,6 +89,8 @@ static enum step step_mode(struct decision *d)
 /* Result formats that the server would take, for every row and for none. */
 static bool results_fit(const struct decision *d)
 {
+    if (d->request->prefix.len)
+        return true; /* they go to the server as they came */
     const struct wire_bind *bind = d->request->bind;
     size_t n = bind ? bind->nresults : 0;
     for (size_t i = 0; i < n; i++)
@@ -140,14 +102,11 @@ static bool results_fit(const struct decision *d)
 
 static enum step step_numbers(struct decision *d)
 {
-    const struct description *description = &d->planned->description;
-    if (d->nparams != description->nparams || !results_fit(d))
+    if (!results_fit(d))
         return STEP_ORIGINAL;
-    for (size_t i = 0; i < d->nparams; i++)
-        d->values[i] = (struct pgseek_value){.type_oid = description->param_oids[i],
-                                             .format = d->params[i].format,
-                                             .len = d->params[i].len,
-                                             .data = d->params[i].data};
+    enum step step = arguments_bind(d);
+    if (step != STEP_ON)
+        return step;
     enum pgseek_eval limit = pgseek_query_number(d->planned->query, PGSEEK_LIMIT, d->values, d->nparams, &d->limit);
     enum pgseek_eval offset = pgseek_query_number(d->planned->query, PGSEEK_OFFSET, d->values, d->nparams, &d->offset);
     if (limit == PGSEEK_EVAL_FAILED || offset == PGSEEK_EVAL_FAILED)
@@ -263,7 +222,9 @@ static struct page *new_page(const struct decision *d)
     if (!page)
         return NULL;
     struct tagging *tagging = d->session->tagging;
-    page->deliver = d->settings.deliver;
+    page->deliver = d->settings.deliver & ~(d->request->prefix.len ? (unsigned)PGSEEK_DELIVER_COLUMNS : 0);
+    page->by_execute = d->request->execute.len > 0;
+    page->prefix_len = d->request->prefix.len;
     page->tail = d->settings.tail;
     page->limit = d->limit;
     page->id = d->session->id << 32 | ++tagging->pages;
@@ -283,6 +244,12 @@ static bool looks_ahead(const struct decision *d)
            pgseek_query_verb(d->planned->query) != PGSEEK_VERB_DECLARE;
 }
 
+/* FETCH would show hidden columns. */
+static bool may_be_declared(const struct decision *d, const struct pgseek_shape *shape)
+{
+    return d->request->statement->verb != PGSEEK_VERB_DECLARE || shape->nhidden == 0;
+}
+
 /* The page with its shape; NULL with a step that is not STEP_ON. */
 static struct page *plan_page(struct decision *d, enum step *step)
 {
@@ -296,6 +263,11 @@ static struct page *plan_page(struct decision *d, enum step *step)
     struct pgseek_shape_key key = {
         .seek = seek, .null_mask = null_mask(&d->boundary), .look_ahead = page->look_ahead, .keep_offset = by_offset};
     page->origin = planned_shape(d->planned, &key, &d->reason);
+    if (page->origin && !may_be_declared(d, page->origin->shape)) {
+        *step = decision_pass(d, PGSEEK_REASON_DECLARE);
+        page_unref(page);
+        return NULL;
+    }
     if (!page->origin) {
         *step = d->reason == PGSEEK_REASON_NOMEM ? STEP_NOMEM : STEP_PASS;
         page_unref(page);
@@ -303,9 +275,9 @@ static struct page *plan_page(struct decision *d, enum step *step)
     }
     page->planned = planned_ref(d->planned);
     page->shape = page->origin->shape;
-    page->rows = page->shape->rows;
-    page->nkeys = page->shape->nkeys;
-    page->nhidden = page->shape->nhidden;
+    page->rows = d->request->prefix.len ? PGSEEK_ROWS_PLAIN : page->shape->rows;
+    page->nkeys = page_makes_cursors(page) ? page->shape->nkeys : 0;
+    page->nhidden = page_makes_cursors(page) ? page->shape->nhidden : 0;
     page->backward = seek == PGSEEK_SEEK_BEFORE || seek == PGSEEK_SEEK_LAST;
     page->bounded = seek == PGSEEK_SEEK_AFTER || seek == PGSEEK_SEEK_BEFORE || by_offset;
     page->action = d->boundary.given ? PAGE_KEYSET : by_offset ? PAGE_OFFSET : PAGE_FIRST;
@@ -410,6 +382,7 @@ enum action paginate(struct session *session, const struct request *request)
     enum action action = carry_out(&d, step);
     cursor_fini(&d.boundary.cursor);
     planned_unref(d.planned);
+    pgseek_execute_free(d.execute);
     mem_free(d.params);
     mem_free(d.values);
     return action;

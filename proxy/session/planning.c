@@ -3,6 +3,7 @@
  * It knows contexts, caches and side queries, and must not know what the page starts from. */
 #include "decision.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 
@@ -21,15 +22,21 @@ static bool is_readable(const char *encoding, const char *sql, size_t len)
     return false;
 }
 
+struct pgseek_reading planning_reading(const struct session *session, struct span sql)
+{
+    return (struct pgseek_reading){
+        .standard_strings = session->strings_standard,
+        .ascii_safe_encoding = is_readable(session->encoding, (const char *)sql.ptr, sql.len),
+    };
+}
+
 static struct pgseek_query *read_query(struct decision *d)
 {
     const struct statement *statement = d->request->statement;
     const struct pgseek_settings *settings = &statement->tag.settings;
-    struct pgseek_reading reading = {
-        .standard_strings = d->session->strings_standard,
-        .ascii_safe_encoding = is_readable(d->session->encoding, statement->sql, statement->sql_len),
-        .cursor_param = settings->cursor_kind == PGSEEK_CURSOR_PARAM ? settings->cursor_param : 0,
-    };
+    struct pgseek_reading reading = planning_reading(d->session, span_of(statement->sql, statement->sql_len));
+    reading.cursor_param = settings->cursor_kind == PGSEEK_CURSOR_PARAM ? settings->cursor_param : 0;
+    reading.verb = statement->verb;
     return pgseek_query_new(statement->sql, statement->sql_len, &reading, &d->reason);
 }
 
@@ -45,6 +52,8 @@ static bool make_key(struct decision *d)
                    span_of(statement->sql, statement->sql_len));
     for (size_t i = 0; i < conf->nscope; i++)
         buf_put_cstr(&tagging->scratch, conf->scope[i]);
+    if (statement->serial || statement->verb)
+        buf_put_format(&tagging->scratch, "%d %" PRIu64, (int)statement->verb, statement->serial);
     return !tagging->scratch.failed;
 }
 

@@ -85,6 +85,10 @@ static void put_results(const struct sending *s, struct buf *out)
 {
     const struct wire_bind *bind = s->request->bind;
     size_t n = bind ? bind->nresults : 0;
+    if (!page_makes_cursors(s->page)) {
+        buf_put(out, bind ? bind->results : NULL, n * 2);
+        return;
+    }
     for (size_t i = 0; i < s->page->planned->description.ncolumns; i++)
         buf_put_u16(out, n == 0 ? 0 : get_u16(bind->results + 2 * (n == 1 ? 0 : i)));
     for (size_t i = 0; i < s->page->nhidden; i++)
@@ -115,9 +119,14 @@ static bool put_page_parse(const struct sending *s, const char *statement)
         return false;
     for (size_t i = 0; i < s->shape->nslots; i++)
         oids[i] = s->shape->slots[i].type_oid;
-    wire_put_parse(to_backend(s->session), statement, span_of(s->shape->sql, s->shape->len), oids, s->shape->nslots);
+    struct buf sql = {0};
+    buf_put_span(&sql, s->request->prefix);
+    buf_put(&sql, s->shape->sql, s->shape->len);
+    wire_put_parse(to_backend(s->session), statement, buf_span(&sql), oids, s->shape->nslots);
+    bool ok = !sql.failed;
+    buf_fini(&sql);
     mem_free(oids);
-    return true;
+    return ok;
 }
 
 /* ---- expected replies ---- */
@@ -144,7 +153,7 @@ static bool choose_text(const struct sending *s, struct planned_shape *shape, st
 {
     struct tagging *tagging = s->session->tagging;
     *out = (struct text){.name = tagging->reserved};
-    if (s->request->simple || s->request->name.len == 0)
+    if (s->request->name.len == 0 || !page_makes_cursors(s->page))
         return true;
     out->kept = kept_get(tagging, s->request->statement, s->page->planned, shape);
     if (!out->kept)
@@ -204,9 +213,9 @@ static bool put_names(const struct sending *s)
 {
     const struct statement *statement = s->request->statement;
     struct buf *out = to_backend(s->session);
-    if (!s->shape->own_describe)
+    if (!s->shape->own_describe || !page_makes_cursors(s->page))
         return true;
-    if (!s->request->simple) {
+    if (!s->request->simple || s->request->name.len > 0) {
         wire_put_target(out, 'D', 'S', s->request->name);
         return expect_for_page(s, PENDING_DESCRIBE_STATEMENT, ROLE_NAMES) != NULL;
     }
@@ -285,6 +294,8 @@ static bool put_guard(const struct sending *s)
  * original's own Bind if the table has changed under it. */
 static bool put_revalidation(const struct sending *s)
 {
+    if (s->request->name.len == 0 && s->request->simple)
+        return true; /* it was never prepared */
     if (s->request->name.len == 0 && s->request->statement->group == s->session->group)
         return true;
     wire_put_target(to_backend(s->session), 'D', 'S', s->request->name);
@@ -321,17 +332,19 @@ static bool put_simple(const struct sending *s, bool spends_cursor)
 {
     /* A simple Query takes the unnamed statement away first, whatever becomes of it. */
     struct text text;
-    bool ok = put_close(s, "") && choose_text(s, s->page->origin, &text) &&
+    bool ok = put_close(s, "") && put_revalidation(s) && put_orphans(s) && choose_text(s, s->page->origin, &text) &&
               put_prepare(s, &text, put_page_parse, ROLE_SHAPE) && put_page_bind(s, text.name) &&
               expect_for_page(s, PENDING_BIND, ROLE_SHAPE) && put_release(s, &text) && put_names(s) && put_guard(s);
     if (!ok)
         return false;
     struct buf *out = to_backend(s->session);
-    wire_put_target(out, 'D', 'P', span_cstr(""));
+    bool has_rows = s->request->statement->verb != PGSEEK_VERB_DECLARE;
+    if (has_rows)
+        wire_put_target(out, 'D', 'P', span_cstr(""));
     wire_put_execute(out, span_cstr(""), 0);
     wire_put_target(out, 'C', 'P', span_cstr("")); /* and leaves no portal behind */
     wire_put_empty(out, 'S');
-    if (!expect_for_page(s, PENDING_DESCRIBE_PORTAL, ROLE_CLIENT))
+    if (has_rows && !expect_for_page(s, PENDING_DESCRIBE_PORTAL, ROLE_CLIENT))
         return false;
     struct pending *execute = expect_for_page(s, PENDING_EXECUTE, ROLE_CLIENT);
     if (!execute)

@@ -1,6 +1,8 @@
 /* text.c - sorts the client's SQL texts into plain ones, commands, variables and pages. */
 #include "text.h"
 
+#include "prepared.h"
+
 #include <string.h>
 
 /* ---- words ---- */
@@ -11,7 +13,6 @@ static bool is_command_word(enum pgseek_word word)
     switch (word) {
     case PGSEEK_WORD_OTHER:
     case PGSEEK_WORD_SELECT:
-    case PGSEEK_WORD_EXPLAIN:
     case PGSEEK_WORD_DECLARE: return false;
     default: return true;
     }
@@ -19,34 +20,14 @@ static bool is_command_word(enum pgseek_word word)
 
 static bool paginates(const struct session *session, enum pgseek_word word)
 {
-    const char *value = word == PGSEEK_WORD_SELECT ? variables_get(session->variables, PGSEEK_OPT_PAGINATE) : NULL;
+    bool may_page = word == PGSEEK_WORD_SELECT || word == PGSEEK_WORD_EXPLAIN || word == PGSEEK_WORD_PREPARE;
+    const char *value = may_page ? variables_get(session->variables, PGSEEK_OPT_PAGINATE) : NULL;
     if (!value)
         return false;
     struct pgseek_settings settings;
     struct pgseek_error error;
     pgseek_settings_init(&settings);
     return pgseek_settings_put(&settings, PGSEEK_OPT_PAGINATE, value, false, &error) && settings.paginate;
-}
-
-/* What a text is; exactly one of the structs is filled, and then owned by the caller. */
-enum text_kind { TEXT_PLAIN, TEXT_COMMAND, TEXT_VARIABLE, TEXT_TAGGED, TEXT_BAD };
-
-struct reading {
-    enum text_kind kind;
-    enum pgseek_word word;
-    struct pgseek_tag tag;
-    struct pgseek_variable variable;
-    struct pgseek_command command;
-    struct pgseek_error error;
-};
-
-static bool read_tag(struct reading *out, const char *sql, size_t len)
-{
-    enum pgseek_found found = pgseek_tag_read(sql, len, &out->tag, &out->error);
-    if (found == PGSEEK_FOUND_NONE)
-        return false;
-    out->kind = found == PGSEEK_FOUND_BAD ? TEXT_BAD : TEXT_TAGGED;
-    return true;
 }
 
 static bool read_variable(struct reading *out, const char *sql, size_t len)
@@ -58,30 +39,79 @@ static bool read_variable(struct reading *out, const char *sql, size_t len)
     return true;
 }
 
+/* A tag in the text, or one that paginate=on stands for. */
+static void read_tag(struct session *session, struct reading *out, const char *sql, size_t len, bool mentions)
+{
+    enum pgseek_found found = PGSEEK_FOUND_NONE;
+    pgseek_settings_init(&out->tag.settings);
+    if (mentions)
+        found = pgseek_tag_read(sql, len, &out->tag, &out->error);
+    if (found == PGSEEK_FOUND_BAD)
+        out->kind = TEXT_BAD;
+    else
+        out->is_tagged = found == PGSEEK_FOUND_SOME || paginates(session, out->word);
+}
+
+/* Texts that begin with a word of the list, or carry a tag. */
+static void read_words(struct reading *out, const char *sql, size_t len)
+{
+    bool is_command = is_command_word(out->word);
+    if (is_command)
+        pgseek_command_read(sql, len, &out->command);
+    if (is_command || out->is_tagged)
+        pgseek_frame_read(sql, len, &out->frame);
+    if (is_command && out->command.kind == PGSEEK_CMD_EXECUTE && *out->command.name)
+        out->kind = TEXT_EXECUTE;
+    else if (out->is_tagged && out->frame.kind == PGSEEK_FRAME_PREPARE)
+        out->kind = TEXT_PREPARE;
+    else if (out->is_tagged)
+        out->kind = TEXT_TAGGED;
+    else if (is_command && out->word != PGSEEK_WORD_EXPLAIN)
+        out->kind = TEXT_COMMAND;
+}
+
 static void read_text(struct session *session, struct span text, struct reading *out)
 {
     const char *sql = (const char *)text.ptr;
     memset(out, 0, sizeof *out);
     out->word = pgseek_first_word(sql, text.len);
     bool mentions = pgseek_mentions(sql, text.len);
-    if (mentions && (read_variable(out, sql, text.len) || read_tag(out, sql, text.len)))
+    if ((mentions || pgseek_may_be_config_call(sql, text.len)) && read_variable(out, sql, text.len))
         return;
-    if (!mentions && pgseek_may_be_config_call(sql, text.len) && read_variable(out, sql, text.len))
+    if (!mentions && !is_command_word(out->word) && out->word != PGSEEK_WORD_SELECT)
         return;
-    if (is_command_word(out->word)) {
-        out->kind = TEXT_COMMAND;
-        pgseek_command_read(sql, text.len, &out->command);
-        return;
+    read_tag(session, out, sql, text.len, mentions);
+    if (out->kind != TEXT_BAD)
+        read_words(out, sql, text.len);
+}
+
+/* ---- a tagged text ---- */
+
+struct statement *text_statement(struct reading *reading, struct span sql)
+{
+    struct statement *statement = statement_new();
+    if (!statement) {
+        pgseek_tag_fini(&reading->tag);
+        return NULL;
     }
-    if (!paginates(session, out->word))
-        return;
-    out->kind = TEXT_TAGGED;
-    pgseek_settings_init(&out->tag.settings);
+    enum pgseek_frame_kind frame = reading->frame.kind;
+    size_t inner = frame == PGSEEK_FRAME_NONE ? 0 : reading->frame.inner;
+    bool has_prefix = frame == PGSEEK_FRAME_EXPLAIN || frame == PGSEEK_FRAME_DECLARE;
+    statement->kind = STATEMENT_TAGGED;
+    statement->tag = reading->tag;
+    statement->verb = frame == PGSEEK_FRAME_DECLARE ? PGSEEK_VERB_DECLARE : PGSEEK_VERB_SELECT;
+    statement->sql_len = sql.len - inner;
+    statement->sql = mem_strndup((const char *)sql.ptr + inner, sql.len - inner);
+    statement->prefix = has_prefix ? mem_strndup((const char *)sql.ptr, inner) : NULL;
+    if (statement->sql && (statement->prefix || !has_prefix))
+        return statement;
+    object_unref(&statement->object);
+    return NULL;
 }
 
 /* ---- plain ---- */
 
-static void forget_unnamed(struct session *session)
+void text_forget_unnamed(struct session *session)
 {
     if (session->statements.count && !names_put(&session->statements, span_cstr(""), NULL, NULL))
         session_nomem(session);
@@ -89,7 +119,7 @@ static void forget_unnamed(struct session *session)
 
 enum action text_plain_query(struct session *session)
 {
-    forget_unnamed(session);
+    text_forget_unnamed(session);
     return expect(session, PENDING_QUERY, ROLE_CLIENT) ? ACTION_FORWARD : session_nomem(session);
 }
 
@@ -104,36 +134,32 @@ enum action text_plain_parse(struct session *session, struct span name)
 
 /* ---- Query ---- */
 
-static enum action query_command(struct session *session, const struct pgseek_command *command)
+enum action text_query_command(struct session *session, const struct pgseek_command *command)
 {
     struct pgseek_error error;
     if (must_follow(session) || name_may_return(session, span_cstr(command->name)))
         return ACTION_HOLD;
     if (command_is_refused(session, command, &error))
         return refuse(session, &error, true, span_of(NULL, 0));
-    forget_unnamed(session);
+    text_forget_unnamed(session);
     struct pending *entry = expect(session, PENDING_QUERY, ROLE_CLIENT);
-    if (!entry || !command_apply(session, entry, command))
+    if (!entry || !command_apply(session, entry, command, NULL))
         return session_nomem(session);
     return ACTION_FORWARD;
 }
 
-/* A tagged Query has no statement on the server: one is made for the length of its handling. */
-static enum action query_tagged(struct session *session, struct reading *reading, struct span sql, struct span message)
+/* It has no statement on the server: one is made for the length of its handling. */
+enum action text_query_tagged(struct session *session, struct reading *reading, struct span sql, struct span message)
 {
-    struct statement *statement = statement_new();
-    if (!statement) {
-        pgseek_tag_fini(&reading->tag);
+    struct statement *statement = text_statement(reading, sql);
+    if (!statement)
         return session_nomem(session);
-    }
-    statement->kind = STATEMENT_TAGGED;
-    statement->tag = reading->tag;
-    statement->sql = mem_strndup((const char *)sql.ptr, sql.len);
-    statement->sql_len = sql.len;
     enum action action =
-        statement->sql
-            ? paginate(session, &(struct request){.statement = statement, .simple = true, .message = message})
-            : session_nomem(session);
+        paginate(session, &(struct request){.statement = statement,
+                                            .tag = &statement->tag.settings,
+                                            .simple = true,
+                                            .message = message,
+                                            .prefix = span_cstr(statement->prefix ? statement->prefix : "")});
     object_unref(&statement->object);
     return action;
 }
@@ -148,13 +174,15 @@ enum action text_query(struct session *session, struct span message)
     enum action action;
     switch (reading.kind) {
     case TEXT_PLAIN: return text_plain_query(session);
-    case TEXT_COMMAND: return query_command(session, &reading.command);
+    case TEXT_COMMAND: return text_query_command(session, &reading.command);
     case TEXT_BAD: return refuse(session, &reading.error, true, span_of(NULL, 0));
     case TEXT_VARIABLE:
         action = setting_query(session, &reading.variable);
         pgseek_variable_fini(&reading.variable);
         return action;
-    case TEXT_TAGGED: return query_tagged(session, &reading, sql, message);
+    case TEXT_TAGGED: return text_query_tagged(session, &reading, sql, message);
+    case TEXT_PREPARE: return prepared_query(session, &reading, sql);
+    case TEXT_EXECUTE: return prepared_query_execute(session, &reading, sql, message);
     }
     return text_plain_query(session);
 }
@@ -185,8 +213,7 @@ static bool oids_changed(const struct statement *statement, const struct wire_pa
     return false;
 }
 
-static enum action register_statement(struct session *session, const struct wire_parse *parse,
-                                      struct statement *statement)
+enum action text_register(struct session *session, const struct wire_parse *parse, struct statement *statement)
 {
     struct pending *entry = expect(session, PENDING_PARSE, ROLE_CLIENT);
     if (!entry) {
@@ -202,21 +229,15 @@ static enum action register_statement(struct session *session, const struct wire
 
 static enum action parse_tagged(struct session *session, struct reading *reading, const struct wire_parse *parse)
 {
-    struct statement *statement = statement_new();
-    if (!statement) {
-        pgseek_tag_fini(&reading->tag);
+    struct statement *statement = text_statement(reading, parse->sql);
+    if (!statement)
         return session_nomem(session);
-    }
-    statement->kind = STATEMENT_TAGGED;
-    statement->tag = reading->tag;
-    statement->sql = mem_strndup((const char *)parse->sql.ptr, parse->sql.len);
-    statement->sql_len = parse->sql.len;
-    if (!statement->sql || !declare_cursor(statement, parse)) {
+    if (!declare_cursor(statement, parse)) {
         object_unref(&statement->object);
         return session_nomem(session);
     }
     bool changed = oids_changed(statement, parse);
-    enum action action = register_statement(session, parse, statement);
+    enum action action = text_register(session, parse, statement);
     if (action != ACTION_FORWARD || !changed)
         return action;
     wire_put_parse(to_backend(session), (const char *)parse->name.ptr, parse->sql, statement->oids, statement->noids);
@@ -231,13 +252,7 @@ static enum action parse_command(struct session *session, const struct reading *
         return session_nomem(session);
     statement->kind = STATEMENT_COMMAND;
     statement->command = reading->command;
-    return register_statement(session, parse, statement);
-}
-
-/* A name that is given now would go with the others when the tag comes: it is asked to come, and waited for. */
-static enum action wait_for_names(struct session *session)
-{
-    return session->owed.readies == 0 ? hold_for_replies(session) : ACTION_HOLD;
+    return text_register(session, parse, statement);
 }
 
 enum action text_parse(struct session *session, struct span message)
@@ -255,36 +270,8 @@ enum action text_parse(struct session *session, struct span message)
     case TEXT_BAD: return refuse(session, &reading.error, false, parse.name);
     case TEXT_VARIABLE: return setting_parse(session, &reading.variable, &parse, message);
     case TEXT_TAGGED: return parse_tagged(session, &reading, &parse);
+    case TEXT_PREPARE: return prepared_parse(session, &reading, &parse);
+    case TEXT_EXECUTE: return prepared_parse_execute(session, &reading, &parse);
     }
     return text_plain_parse(session, parse.name);
-}
-
-/* ---- Bind and Describe of such statements ---- */
-
-enum action text_bind_command(struct session *session, struct statement *statement, const struct wire_bind *bind)
-{
-    struct pgseek_error error;
-    if (command_is_refused(session, &statement->command, &error))
-        return refuse(session, &error, false, span_of(NULL, 0));
-    struct portal *portal = portal_new();
-    struct pending *entry = portal ? expect(session, PENDING_BIND, ROLE_CLIENT) : NULL;
-    if (!entry) {
-        if (portal)
-            object_unref(&portal->object);
-        return session_nomem(session);
-    }
-    portal->kind = PORTAL_COMMAND;
-    portal->command = statement->command;
-    return change_portal(session, entry, bind->portal, portal) ? ACTION_FORWARD : session_nomem(session);
-}
-
-bool text_adds_columns(struct session *session, const struct statement *statement)
-{
-    struct pgseek_settings settings;
-    struct pgseek_error error;
-    bool from_variable;
-    if (statement->kind != STATEMENT_TAGGED)
-        return false;
-    return setting_collect(session, &statement->tag.settings, &settings, &from_variable, &error) &&
-           settings.deliver & PGSEEK_DELIVER_COLUMNS;
 }

@@ -262,7 +262,7 @@ static const struct talk talks[] = {
      .configure = shallow_offset},
     {.name = "EXECUTE of a tagged statement",
      .script = "P a " BOUND "\nS\nQ execute a('x')\nQ explain execute a('x')\nQ select 1",
-     .expected = "1 Z(I) E(PS005) Z(I) E(42601) Z(I) T(?column?) D(1) C(SELECT 1) Z(I)",
+     .expected = "1 Z(I) E(PS001) Z(I) E(PS001) Z(I) T(?column?) D(1) C(SELECT 1) Z(I)",
      SERVER({0})},
     {.name = "FETCH from a page",
      .script = "Q begin\nP a " FEED "\nB x a\nE x 1\nS\nwait\nQ move forward 1 \"x\"\nQ rollback",

@@ -8,7 +8,7 @@
 /* One row per relation (R), column (C), usable unique index (U), type (T), function name (F) and collation (L), and one
  * about operators (O).
  *
- * - NOT NULL is trusted only when validated, and not on foreign tables.
+ * - NOT NULL is trusted only when validated, and not on foreign tables or above foreign partitions.
  * - NOT NULL and unique indexes of a parent with inheritance children are told: they hold for its own rows.
  * - indnullsnotdistinct, datcollversion and the like are read through to_jsonb, since not every server has them.
  * - An index is told with its key columns only, and with whether the default order holds the same values equal.
@@ -40,13 +40,20 @@ const char pgseek_facts_sql[] =
     "              ELSE EXISTS (SELECT FROM pg_catalog.pg_namespace n\n"
     "                            WHERE n.oid OPERATOR(pg_catalog.=) c.relnamespace\n"
     "                              AND n.nspname OPERATOR(pg_catalog.=) q.nsp::pg_catalog.name) END\n"
+    "), f(root, oid, is_foreign) AS (\n"
+    "  SELECT r.oid, r.oid, false FROM r WHERE r.relkind OPERATOR(pg_catalog.=) 'p'\n"
+    "  UNION ALL\n"
+    "  SELECT f.root, c.oid, c.relkind OPERATOR(pg_catalog.=) 'f'\n"
+    "    FROM f JOIN pg_catalog.pg_inherits h ON h.inhparent OPERATOR(pg_catalog.=) f.oid\n"
+    "    JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) h.inhrelid\n"
     "), a AS MATERIALIZED (\n"
     "  SELECT r.ord, t.attrelid, t.attnum, t.attname, t.atttypid, t.attcollation,\n"
     "         t.attnotnull AND r.relkind OPERATOR(pg_catalog.<>) 'f'\n"
     "           AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k\n"
     "                            WHERE k.conrelid OPERATOR(pg_catalog.=) t.attrelid\n"
     "                              AND k.contype OPERATOR(pg_catalog.=) 'n' AND NOT k.convalidated\n"
-    "                              AND k.conkey OPERATOR(pg_catalog.=) ARRAY[t.attnum]) AS notnull\n"
+    "                              AND k.conkey OPERATOR(pg_catalog.=) ARRAY[t.attnum])\n"
+    "           AND NOT EXISTS (SELECT FROM f WHERE f.root OPERATOR(pg_catalog.=) r.oid AND f.is_foreign) AS notnull\n"
     "    FROM r JOIN pg_catalog.pg_attribute t ON t.attrelid OPERATOR(pg_catalog.=) r.oid\n"
     "   WHERE t.attnum OPERATOR(pg_catalog.>) 0 AND NOT t.attisdropped\n"
     "), d(typ, base) AS (\n"

@@ -148,7 +148,7 @@ static enum pgseek_reason check_framed(PgQuery__Node *statement, const struct ch
         level = select ? check_undo_replacement(select) : NULL;
     } else {
         PgQuery__SelectStmt *select = level_by_ordinal(&statement->base, edits->level_ordinal);
-        level = select ? query_take_level(select) : NULL;
+        level = select ? level_take(select) : NULL;
     }
     if (!level)
         return PGSEEK_REASON_REWRITE_CHECK;

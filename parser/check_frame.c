@@ -4,6 +4,7 @@
  * stands in a sub-select of a join: all of that is undone, node by node. */
 #include "check.h"
 #include "draft.h"
+#include "level.h"
 
 #include <string.h>
 
@@ -106,7 +107,7 @@ PgQuery__SelectStmt *check_undo_replacement(PgQuery__SelectStmt *statement)
     PgQuery__Node **kept = kept_statement(statement);
     if (!level || !kept || !*kept || (*kept)->node_case != PG_QUERY__NODE__NODE_SELECT_STMT)
         return NULL;
-    level = query_take_level(level);
+    level = level_take(level);
     if (!level)
         return NULL;
     drop_ctes(statement->with_clause, place);
@@ -116,7 +117,7 @@ PgQuery__SelectStmt *check_undo_replacement(PgQuery__SelectStmt *statement)
     tree_walk(&statement->base, stop_at_replacement, &replacement);
     if (!replacement)
         goto fail;
-    replacement = query_take_level(replacement);
+    replacement = level_take(replacement);
     if (!replacement)
         goto fail;
     pg_query__select_stmt__free_unpacked(replacement, NULL);

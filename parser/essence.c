@@ -99,17 +99,6 @@ out:
 
 /* ---- what stands around the level ---- */
 
-PgQuery__SelectStmt *query_take_level(PgQuery__SelectStmt *level)
-{
-    PgQuery__SelectStmt *taken = malloc(sizeof *taken);
-
-    if (!taken)
-        return NULL;
-    *taken = *level;
-    pg_query__select_stmt__init(level);
-    return taken;
-}
-
 bool query_frame(PgQuery__Node *statement, struct query_bytes *frame)
 {
     tree_clear_locations(&statement->base);
@@ -122,11 +111,14 @@ static bool make_frame(struct pgseek_query *query)
     if (!query->is_inner && query->verb == PGSEEK_VERB_SELECT)
         return true;
     PgQuery__Node *copy = (PgQuery__Node *)tree_copy(&query->parsed->stmts[0]->stmt->base);
-    PgQuery__SelectStmt *level = copy ? query_take_level(level_by_ordinal(&copy->base, query->level_ordinal)) : NULL;
+    if (!copy)
+        return false;
+    PgQuery__SelectStmt *level = level_take(level_by_ordinal(&copy->base, query->level_ordinal));
     bool made = level && query_frame(copy, &query->frame);
 
-    protobuf_c_message_free_unpacked((ProtobufCMessage *)level, NULL);
-    protobuf_c_message_free_unpacked((ProtobufCMessage *)copy, NULL);
+    if (level)
+        pg_query__select_stmt__free_unpacked(level, NULL);
+    pg_query__node__free_unpacked(copy, NULL);
     return made;
 }
 

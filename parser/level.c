@@ -3,6 +3,7 @@
  * See level.h. */
 #include "level.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* What is seen from where the search has come to. */
@@ -72,10 +73,14 @@ static void find_in_from(const struct sight *sight, const PgQuery__Node *node)
         find_in_from(sight, node->join_expr->larg);
         find_in_from(sight, node->join_expr->rarg);
     }
-    if (node->node_case != PG_QUERY__NODE__NODE_RANGE_SUBSELECT || node->range_subselect->lateral)
+    if (node->node_case != PG_QUERY__NODE__NODE_RANGE_SUBSELECT)
         return;
     const PgQuery__Node *query = node->range_subselect->subquery;
-    if (query && query->node_case == PG_QUERY__NODE__NODE_SELECT_STMT)
+    if (!query || query->node_case != PG_QUERY__NODE__NODE_SELECT_STMT)
+        return;
+    if (node->range_subselect->lateral)
+        sight->levels->has_correlated |= query->select_stmt->limit_count && query->select_stmt->n_sort_clause;
+    else
         find_in(sight, query->select_stmt, false);
 }
 
@@ -211,4 +216,15 @@ PgQuery__SelectStmt *level_by_ordinal(ProtobufCMessage *root, size_t ordinal)
 
     tree_walk(root, stop_at_ordinal, &wanted);
     return wanted.found;
+}
+
+PgQuery__SelectStmt *level_take(PgQuery__SelectStmt *level)
+{
+    PgQuery__SelectStmt *taken = malloc(sizeof *taken);
+
+    if (!taken)
+        return NULL;
+    *taken = *level;
+    pg_query__select_stmt__init(level);
+    return taken;
 }

@@ -22,8 +22,9 @@ struct level {
 
 struct levels {
     struct level item[LEVEL_MAX];
-    size_t count;       /* levels below the statement: sub-selects with ORDER BY and LIMIT */
-    bool has_unordered; /* a sub-select has LIMIT without ORDER BY */
+    size_t count;        /* levels below the statement: sub-selects with ORDER BY and LIMIT */
+    bool has_unordered;  /* a sub-select has LIMIT without ORDER BY */
+    bool has_correlated; /* a LATERAL sub-select has both: a page for each row outside */
     bool has_too_many;
 };
 
@@ -35,5 +36,9 @@ int level_location(const PgQuery__SelectStmt *select);
 /* How many SELECTs a walk over root meets before this one; and back. */
 size_t level_ordinal(ProtobufCMessage *root, const PgQuery__SelectStmt *select);
 PgQuery__SelectStmt *level_by_ordinal(ProtobufCMessage *root, size_t ordinal);
+
+/* Takes the level's contents out and leaves an empty SELECT in its place. NULL when out of memory; to be freed with
+ * pg_query__select_stmt__free_unpacked(). */
+PgQuery__SelectStmt *level_take(PgQuery__SelectStmt *level) PGSEEK_MUST_USE;
 
 #endif

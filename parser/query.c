@@ -107,6 +107,8 @@ static enum pgseek_reason choose_level(const struct pgseek_query *query, const s
         return PGSEEK_REASON_SEVERAL_LIMITS;
     if (!has_own && levels->count)
         *chosen = &levels->item[0];
+    if (!has_own && !levels->count && levels->has_correlated)
+        return PGSEEK_REASON_CORRELATED;
     return PGSEEK_REASON_NONE;
 }
 

@@ -138,7 +138,7 @@ static const struct {
      "several_limits"},
     {"SELECT * FROM (SELECT a FROM t LIMIT 3) p ORDER BY a LIMIT 9", "several_limits"},
     {"SELECT * FROM (SELECT a FROM t LIMIT 3) p", "no_order"},
-    {"SELECT * FROM t, LATERAL (SELECT a FROM u ORDER BY a LIMIT 3) p ORDER BY 1", "no_limit"},
+    {"SELECT * FROM t, LATERAL (SELECT a FROM u ORDER BY a LIMIT 3) p ORDER BY 1", "correlated"},
     {"SELECT * FROM t WHERE a = (SELECT a FROM u ORDER BY a LIMIT 1) ORDER BY a LIMIT 3",
      "SELECT *, x AS pgseek_k1  FROM t WHERE a = (SELECT a FROM u ORDER BY a LIMIT 1)"},
     {"SELECT * FROM (WITH w AS (SELECT 1) SELECT * FROM (SELECT a FROM t ORDER BY a LIMIT 3) x) y", "inner_level"},

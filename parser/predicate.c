@@ -216,22 +216,30 @@ static void put_bounds(struct text *out, const struct predicate_key *keys, size_
     }
 }
 
-/* Where the bound ends with a relation, what it leaves is either behind it or a row of it, so the branches of other
- * relations' keys need not say which: a comparison of each key, in a join, makes the planner believe in one row. */
-static size_t keys_by_bound(const struct predicate_key *keys, size_t nkeys, size_t bound)
-{
-    return bound > 0 && bound < nkeys && keys[bound].relation != keys[0].relation ? bound : 0;
-}
-
-static void put_branches(struct text *out, const struct predicate_key *keys, const struct branches *branches,
-                         size_t known)
+static void put_either(struct text *out, const struct predicate_key *keys, const struct branches *branches)
 {
     text_putc(out, '(');
     for (size_t i = 0; i < branches->count; i++) {
         text_puts(out, i ? " OR " : "");
-        put_branch(out, keys, &branches->item[i], known);
+        put_branch(out, keys, &branches->item[i], 0);
     }
     text_putc(out, ')');
+}
+
+/* Behind a bound the keys in it are behind the boundary's or equal to them, so no branch need say that they are equal.
+ * CASE is OR that no index serves and whose rows the planner takes to be many: of an OR it makes a BitmapOr and sorts
+ * all that is left, and a comparison over two relations it takes to find one row. */
+static void put_cases(struct text *out, const struct predicate_key *keys, const struct branches *branches, size_t bound)
+{
+    text_puts(out, "CASE");
+    for (size_t i = branches->count - 1; i > 0; i--) {
+        text_puts(out, " WHEN ");
+        put_branch(out, keys, &branches->item[i], bound);
+        text_puts(out, " THEN true");
+    }
+    text_puts(out, " ELSE ");
+    put_branch(out, keys, &branches->item[0], bound);
+    text_puts(out, " END");
 }
 
 void predicate_write(struct text *out, const struct predicate_key *keys, size_t nkeys, bool leading_bound)
@@ -249,6 +257,9 @@ void predicate_write(struct text *out, const struct predicate_key *keys, size_t 
         put_branch(out, keys, &branches.item[0], 0);
     } else {
         put_bounds(out, keys, nkeys, bound, leading_bound);
-        put_branches(out, keys, &branches, keys_by_bound(keys, nkeys, bound));
+        if (bound > 0)
+            put_cases(out, keys, &branches, bound);
+        else
+            put_either(out, keys, &branches);
     }
 }

@@ -69,15 +69,17 @@ static bool make_keys(struct draft *draft, struct arena *arena)
 
 /* ---- which form ---- */
 
-/* Whether the bound form reads little beyond the page: what bounds it tells a row of some relation. */
+/* Whether the bound form reads little beyond the page: what bounds it tells a row of some relation. Where the bound
+ * ends with its relation a branch of its own would not help: no index goes on in another one. */
 static bool is_bound_close(const struct draft *draft)
 {
-    size_t bound = predicate_bound_length(draft->keys, draft->plan->nkeys);
+    size_t nkeys = draft->plan->nkeys;
+    size_t bound = predicate_bound_length(draft->keys, nkeys);
 
     for (size_t i = 0; i < bound; i++)
         if (draft->plan->keys[i].closes)
             return true;
-    return false;
+    return bound > 0 && bound < nkeys && draft->keys[bound].relation != draft->keys[0].relation;
 }
 
 /* A UNION may not lock, calls volatile functions once per branch, and needs the hidden columns to be sorted by. */

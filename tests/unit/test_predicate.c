@@ -53,19 +53,19 @@ static const struct predicate_case cases[] = {
     {"AA", false, "(a, b) < ($1, $2)"},
     {"aa", true, "a >= $1 AND (a, b) > ($1, $2)"},
     /* keys of two relations: a bound for the first one's, and then either */
-    {"aar", false, "(a, b) >= ($1, $2) AND (c > $3 OR (a, b) > ($1, $2))"},
-    {"ar", false, "a >= $1 AND (b > $2 OR a > $1)"},
-    {"aar", true, "a >= $1 AND (a, b) >= ($1, $2) AND (c > $3 OR (a, b) > ($1, $2))"},
-    /* mixed directions: a bound on the leading run, then the branches */
-    {"aA", false, "a >= $1 AND (a = $1 AND b < $2 OR a > $1)"},
-    {"aaA", false, "(a, b) >= ($1, $2) AND (a = $1 AND b = $2 AND c < $3 OR (a, b) > ($1, $2))"},
-    {"aaA", true, "a >= $1 AND (a, b) >= ($1, $2) AND (a = $1 AND b = $2 AND c < $3 OR (a, b) > ($1, $2))"},
-    {"AaA", false, "a <= $1 AND (a = $1 AND b = $2 AND c < $3 OR a = $1 AND b > $2 OR a < $1)"},
+    {"aar", false, "(a, b) >= ($1, $2) AND CASE WHEN (a, b) > ($1, $2) THEN true ELSE c > $3 END"},
+    {"ar", false, "a >= $1 AND CASE WHEN a > $1 THEN true ELSE b > $2 END"},
+    {"aar", true, "a >= $1 AND (a, b) >= ($1, $2) AND CASE WHEN (a, b) > ($1, $2) THEN true ELSE c > $3 END"},
+    /* mixed directions: a bound on the leading run, then a branch each */
+    {"aA", false, "a >= $1 AND CASE WHEN a > $1 THEN true ELSE b < $2 END"},
+    {"aaA", false, "(a, b) >= ($1, $2) AND CASE WHEN (a, b) > ($1, $2) THEN true ELSE c < $3 END"},
+    {"aaA", true, "a >= $1 AND (a, b) >= ($1, $2) AND CASE WHEN (a, b) > ($1, $2) THEN true ELSE c < $3 END"},
+    {"AaA", false, "a <= $1 AND CASE WHEN a < $1 THEN true WHEN b > $2 THEN true ELSE b = $2 AND c < $3 END"},
     /* another operator ends the run */
-    {"ca", false, "a # $1 AND (a = $1 AND b > $2 OR a ## $1)"},
+    {"ca", false, "a # $1 AND CASE WHEN a ## $1 THEN true ELSE b > $2 END"},
     /* nullable, NULLs last: the block of NULLs lies behind, and no bound may cut it off */
     {"na", false, "((a, b) > ($1, $2) OR a IS NULL)"},
-    {"an", false, "a >= $1 AND ((a, b) > ($1, $2) OR a = $1 AND b IS NULL)"},
+    {"an", false, "a >= $1 AND CASE WHEN b IS NULL THEN true ELSE (a, b) > ($1, $2) END"},
     {"nA", false, "(a = $1 AND b < $2 OR a > $1 OR a IS NULL)"},
     {"za", false, "a IS NULL AND b > $2"},
     {"z", false, "FALSE"},
@@ -74,7 +74,7 @@ static const struct predicate_case cases[] = {
     {"fa", false, "(a, b) > ($1, $2)"},
     {"ya", false, "(a IS NULL AND b > $2 OR a IS NOT NULL)"},
     {"y", false, "a IS NOT NULL"},
-    {"ay", false, "a >= $1 AND (a = $1 AND b IS NOT NULL OR a > $1)"},
+    {"ay", false, "a >= $1 AND CASE WHEN a > $1 THEN true ELSE b IS NOT NULL END"},
 };
 
 /* Takes OPERATOR(pg_catalog.x) as x and the foreign ones as # for the bound and ## for what is after. */

@@ -220,15 +220,15 @@ static void rows_of_other_verbs_are_plain(void **state)
         {"DECLARE c CURSOR FOR SELECT note FROM booking b WHERE true ORDER BY b.venue_id + 0 DESC, placed_at LIMIT $1 "
          "-- end",
          "int8", "note text; note text, k1 int4", PGSEEK_SEEK_AFTER,
-         "DECLARE c CURSOR FOR SELECT note FROM booking b WHERE ( true) AND ((b.venue_id + 0) <= $2 AND ((b.venue_id + "
-         "0) = "
-         "$2 AND (\"b\".\"placed_at\", \"b\".\"id\") > ($3, $4) OR (b.venue_id + 0) < $2)) ORDER "
-         "BY b.venue_id + 0 DESC, placed_at, \"b\".\"id\" LIMIT $5 -- end",
+         "DECLARE c CURSOR FOR SELECT note FROM booking b WHERE ( true) AND ((b.venue_id + 0) <= $2 AND CASE WHEN "
+         "(b.venue_id + 0) < $2 THEN true ELSE (\"b\".\"placed_at\", \"b\".\"id\") > ($3, $4) END) ORDER BY b.venue_id "
+         "+ "
+         "0 DESC, placed_at, \"b\".\"id\" LIMIT $5 -- end",
          "ckkkl"},
         {"DECLARE c CURSOR FOR SELECT id FROM booking ORDER BY id LIMIT 3", "", "id int8", PGSEEK_SEEK_BEFORE,
          "declare", ""},
-        {"DECLARE c CURSOR FOR SELECT DISTINCT note, venue_id FROM booking ORDER BY note LIMIT 3", "", "note text, venue_id int4",
-         PGSEEK_SEEK_AFTER, "declare", ""},
+        {"DECLARE c CURSOR FOR SELECT DISTINCT note, venue_id FROM booking ORDER BY note LIMIT 3", "",
+         "note text, venue_id int4", PGSEEK_SEEK_AFTER, "declare", ""},
         {"DECLARE c CURSOR FOR SELECT count(*) FROM (SELECT id FROM booking ORDER BY id LIMIT 3) q", "", "id int8",
          PGSEEK_SEEK_AFTER,
          "DECLARE c CURSOR FOR SELECT count(*) FROM (SELECT id FROM booking WHERE \"booking\".\"id\" > $1 ORDER BY id "

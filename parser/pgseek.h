@@ -212,6 +212,8 @@ enum pgseek_found {
 struct pgseek_tag {
     struct pgseek_settings settings;
     bool several; /* the text has more than one non-empty statement */
+    size_t start; /* where the comment that it was found in begins ... */
+    size_t end;   /* ... and one behind it */
     char *texts;  /* owned storage behind the settings' pointers */
 };
 

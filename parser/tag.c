@@ -383,7 +383,8 @@ static enum pgseek_found read_text(const char *sql, size_t len, struct pgseek_ta
         if (now == PGSEEK_FOUND_BAD)
             return PGSEEK_FOUND_BAD;
         if (now == PGSEEK_FOUND_SOME) {
-            *place = (size_t)(item.start - sql);
+            *place = tag->start = (size_t)(item.start - sql);
+            tag->end = (size_t)(item.end - sql);
             found = now;
         }
     }

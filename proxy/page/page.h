@@ -21,6 +21,8 @@ struct page {
     unsigned deliver;          /* bits of enum pgseek_deliver */
     bool by_execute;           /* its values are the arguments of an EXECUTE */
     size_t prefix_len;         /* bytes in front of the shape's text */
+    size_t token_place;        /* characters in front of a cursor that was cut out of the client's text ... */
+    size_t token_len;          /* ... and how long it was */
     bool tail;
     bool backward; /* rows before a boundary, or the last ones */
     bool bounded;  /* a boundary was used, or rows stand before a last page */

@@ -220,6 +220,8 @@ static int mapped_position(const struct page *page, int position)
     if (position <= prefix)
         return position;
     int mapped = page->by_execute ? 0 : pgseek_shape_position(page->planned->plan, page->shape, position - prefix);
+    if (mapped > (int)page->token_place)
+        mapped += (int)page->token_len;
     return mapped ? mapped + prefix : 0;
 }
 

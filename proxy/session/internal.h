@@ -42,7 +42,9 @@ struct statement {
     struct statement *prepares;      /* COMMAND: the tagged statement that a PREPARE makes; counted */
     char *sql;                       /* TAGGED: the page's own text; COMMAND: of an EXECUTE */
     size_t sql_len;
-    char *prefix; /* TAGGED: what stands in front of the page's text: EXPLAIN, DECLARE; NULL: nothing */
+    size_t token_place; /* of a Query: characters in front of a cursor that was cut out of it ... */
+    size_t token_len;   /* ... and how long it was */
+    char *prefix;       /* TAGGED: what stands in front of the page's text: EXPLAIN, DECLARE; NULL: nothing */
     enum pgseek_verb verb;
     uint64_t serial; /* not 0: prepared with types that only the server knows, so its plan is its own */
     bool is_tagged;  /* COMMAND: an EXECUTE with a tag of its own */

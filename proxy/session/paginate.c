@@ -225,6 +225,8 @@ static struct page *new_page(const struct decision *d)
     page->deliver = d->settings.deliver & ~(d->request->prefix.len ? (unsigned)PGSEEK_DELIVER_COLUMNS : 0);
     page->by_execute = d->request->execute.len > 0;
     page->prefix_len = d->request->prefix.len;
+    page->token_place = d->request->statement->token_place;
+    page->token_len = d->request->statement->token_len;
     page->tail = d->settings.tail;
     page->limit = d->limit;
     page->id = d->session->id << 32 | ++tagging->pages;

@@ -4,6 +4,7 @@
 #include "prepared.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* ---- words ---- */
 
@@ -148,12 +149,32 @@ enum action text_query_command(struct session *session, const struct pgseek_comm
     return ACTION_FORWARD;
 }
 
+/* Takes the cursor out of the comment that it is written in: else each page would be another statement, to be planned
+ * anew. Percent-encoded letters are not found, and then nothing is taken. `inner` is where the page's text begins. */
+static void cut_token(const struct session *session, struct statement *statement, size_t inner)
+{
+    const struct pgseek_tag *tag = &statement->tag;
+    const char *token = tag->settings.cursor;
+    size_t len = tag->settings.cursor_kind == PGSEEK_CURSOR_TEXT ? strlen(token) : 0;
+    char *comment = tag->start >= inner ? statement->sql + (tag->start - inner) : NULL;
+    char *at = len > 0 && comment ? memmem(comment, tag->end - tag->start, token, len) : NULL;
+    if (!at)
+        return;
+    bool is_utf8 = strncasecmp(session->encoding, "UTF", 3) == 0;
+    for (const char *c = statement->sql; c < at; c++)
+        statement->token_place += !is_utf8 || ((unsigned char)*c & 0xC0) != 0x80;
+    statement->token_len = len;
+    statement->sql_len -= len;
+    memmove(at, at + len, strlen(at + len) + 1);
+}
+
 /* It has no statement on the server: one is made for the length of its handling. */
 enum action text_query_tagged(struct session *session, struct reading *reading, struct span sql, struct span message)
 {
     struct statement *statement = text_statement(reading, sql);
     if (!statement)
         return session_nomem(session);
+    cut_token(session, statement, sql.len - statement->sql_len);
     enum action action =
         paginate(session, &(struct request){.statement = statement,
                                             .tag = &statement->tag.settings,

@@ -144,6 +144,11 @@ static const struct talk talks[] = {
      .script = "Q " FEED "\nwait\nQ select id from posts order by id limit 2 /* pgseek cursor={next} */",
      .expected = "T(id,body) D(1,b1) D(2,b2) [first 2 more next] C(SELECT 2) Z(I) E(PS005) Z(I)",
      SERVER({.where = FACTS, .on = 'E', .sqlstate = "57014", .skip = 1})},
+    {.name = "facts are asked for once, whatever the cursor",
+     .script = "Q " FEED "\nwait\nQ " FEED_BY("{next}") "\nwait\nQ " FEED_BY("{next}"),
+     .expected = "T(id,body) D(1,b1) D(2,b2) [first 2 more next] C(SELECT 2) Z(I) T(id,body) D(3,b3) D(4,b4) [keyset 2 "
+                 "more prev next back] C(SELECT 2) Z(I) T(id,body) D(5,b5) [keyset 1 prev back] C(SELECT 1) Z(I)",
+     SERVER({.where = FACTS, .on = 'E', .sqlstate = "57014", .skip = 2})},
     {.name = "facts fail in a block",
      .script = "Q begin\nQ " FEED "\nQ select 1\nQ rollback\nQ " FEED,
      .expected = "C(BEGIN) Z(T) E(57014) Z(E) E(25P02) Z(E) C(ROLLBACK) Z(I) T(id,body) D(1,b1) D(2,b2) [first 2 more "

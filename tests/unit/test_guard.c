@@ -52,10 +52,13 @@ static void it_watches_what_the_proof_used(void **state)
     assert_int_equal(count(guard, "to_regclass('\"booking\"')"), 1);
     assert_int_equal(count(guard, "to_regclass('\"seat\"')"), 1);
     assert_int_equal(count(guard, "to_regclass('\"public\".\"seat\"')"), 1);
-    assert_int_equal(count(guard, "pg_inherits"), 2);
-    assert_int_equal(count(guard, "pg_index i"), 2);
+    /* one question for each catalog */
+    assert_int_equal(count(guard, "pg_inherits"), 1);
+    assert_int_equal(count(guard, "pg_index i"), 1);
+    assert_int_equal(count(guard, "pg_attribute a"), 1);
+    assert_int_equal(count(guard, "i.indexrelid OPERATOR(pg_catalog.=) "), 3);
     /* placed_at, both ids, and the column that is compared with b.id; it and b.id are NOT NULL by the join already */
-    assert_int_equal(count(guard, "pg_attribute a"), 4);
+    assert_int_equal(count(guard, "a.attname OPERATOR(pg_catalog.=)"), 4);
     assert_int_equal(count(guard, "attnotnull"), 2);
     assert_int_equal(count(guard, "client_encoding"), 0);
     free(guard);

@@ -40,14 +40,23 @@ struct function_search {
     bool found;
 };
 
-/* A dotted name that is no column of a relation here may call a function on its row. */
-static bool is_hidden_call(const struct scope *scope, const PgQuery__ColumnRef *column)
+static bool does(const struct function_search *search, const struct facts_function *function)
 {
-    struct scope_column found;
-    const char *qualifier = column->n_fields > 1 ? tree_column_part(column, column->n_fields - 2) : NULL;
+    return search->sets ? function->returns_set : function->volatility == 'v';
+}
 
-    return qualifier && !tree_is_star(column) && scope_find_relation(scope, NULL, qualifier) < scope->nrelations &&
-           scope_find(scope, column, &found) != SCOPE_FOUND;
+/* A dotted name that is no column of a relation here may call a function on its row: q.f means f(q) then. */
+static bool is_such_a_call(const struct function_search *search, const PgQuery__ColumnRef *column)
+{
+    size_t n = column->n_fields;
+    const char *qualifier = n > 1 ? tree_column_part(column, n - 2) : NULL;
+    const char *name = n > 1 ? tree_column_part(column, n - 1) : NULL;
+    struct scope_column found;
+
+    if (!qualifier || !name || scope_find(search->scope, column, &found) == SCOPE_FOUND)
+        return false;
+    const struct facts_function *function = facts_ask_function(search->scope->facts, name);
+    return function && does(search, function);
 }
 
 static enum tree_step function_visit(ProtobufCMessage *message, void *context)
@@ -57,13 +66,13 @@ static enum tree_step function_visit(ProtobufCMessage *message, void *context)
     if (tree_is(message, &pg_query__select_stmt__descriptor) && search->sets)
         return TREE_OVER;
     if (tree_is(message, &pg_query__column_ref__descriptor))
-        search->found |= is_hidden_call(search->scope, (PgQuery__ColumnRef *)message);
+        search->found |= is_such_a_call(search, (PgQuery__ColumnRef *)message);
     if (tree_is(message, &pg_query__func_call__descriptor)) {
         const PgQuery__FuncCall *call = (PgQuery__FuncCall *)message;
         const char *name = tree_string(call->funcname[call->n_funcname - 1]);
         const struct facts_function *function = facts_ask_function(search->scope->facts, name);
 
-        search->found |= !function || (search->sets ? function->returns_set : function->volatility == 'v');
+        search->found |= !function || does(search, function);
     }
     return search->found ? TREE_STOP : TREE_DEEPER;
 }

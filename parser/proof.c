@@ -200,14 +200,30 @@ static bool close_case(const struct proof *proof, struct proof_case *in)
     return changed;
 }
 
+/* What closing the case costs; false when it may not be spent any more. */
+static bool spend(const struct proof *proof, const struct proof_case *in)
+{
+    size_t *left = &proof->scope->budget->steps;
+    size_t cost = 1 + (in->end - in->first) + in->nequalities + proof->nequalities;
+
+    *left -= cost < *left ? cost : *left;
+    return *left > 0;
+}
+
+/* Knowledge goes inwards by inheritance and outwards by joins; inner joins' cases come first. */
 static void conclude(struct proof *proof)
 {
     bool changed = true;
 
     while (changed) {
         changed = false;
-        for (size_t i = 0; i < proof->ncases; i++)
-            changed |= close_case(proof, &proof->cases[i]);
+        for (size_t i = 0; i < 2 * proof->ncases; i++) {
+            struct proof_case *in = &proof->cases[i < proof->ncases ? i : 2 * proof->ncases - 1 - i];
+
+            if (!spend(proof, in))
+                return;
+            changed |= close_case(proof, in);
+        }
     }
 }
 

@@ -327,66 +327,6 @@ static bool read_name(struct scope_relation *relation, const struct scope *scope
     return read_table(relation, scope, var);
 }
 
-/* ---- functions ---- */
-
-/* Columns of `AS t(a int, b text)`: all that there are. */
-static bool read_definitions(struct scope_relation *relation, struct arena *arena, PgQuery__Node *const *definitions,
-                             size_t count)
-{
-    struct scope_attribute *attributes = arena_array(arena, count + 1, sizeof *attributes);
-
-    if (!attributes)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        attributes[i] = (struct scope_attribute){.name = definitions[i]->column_def->colname, .is_computed = true};
-    relation->attributes = attributes;
-    relation->nattributes = count;
-    relation->ncertain = count;
-    relation->is_opaque = false;
-    return true;
-}
-
-/* The row's number within the call. It is the last column: without column aliases its name is certain, and with them
- * its place would have to be. */
-static bool read_ordinality(struct scope_relation *relation, struct arena *arena, const PgQuery__RangeFunction *item)
-{
-    struct scope_attribute *attribute = arena_alloc(arena, sizeof *attribute);
-    struct scope_key *key = arena_alloc(arena, sizeof *key);
-    size_t *column = arena_alloc(arena, sizeof *column);
-
-    if (!attribute || !key || !column)
-        return false;
-    if (!item->ordinality || (item->alias && item->alias->n_colnames))
-        return true;
-    *attribute = (struct scope_attribute){.name = "ordinality", .not_null = true, .is_computed = true};
-    *key = (struct scope_key){.columns = column, .ncolumns = 1, .name = "ordinality"};
-    relation->attributes = attribute;
-    relation->nattributes = 1;
-    relation->keys = key;
-    relation->nkeys = 1;
-    return true;
-}
-
-static bool read_function(struct scope_relation *relation, const struct scope *scope,
-                          const PgQuery__RangeFunction *item)
-{
-    const PgQuery__Node *first = item->n_functions ? item->functions[0] : NULL;
-    const PgQuery__Node *call = NULL;
-
-    if (first && first->node_case == PG_QUERY__NODE__NODE_LIST && first->list->n_items)
-        call = first->list->items[0];
-    if (call && call->node_case == PG_QUERY__NODE__NODE_FUNC_CALL)
-        relation->qualifier = tree_string(call->func_call->funcname[call->func_call->n_funcname - 1]);
-    relation->is_lateral = true;
-    set_opaque(relation, PGSEEK_REASON_FROM_FUNCTION);
-    if (!read_ordinality(relation, scope->arena, item))
-        return false;
-    if (item->n_coldeflist && !item->ordinality &&
-        !read_definitions(relation, scope->arena, item->coldeflist, item->n_coldeflist))
-        return false;
-    return apply_alias(relation, scope->arena, item->alias);
-}
-
 /* ---- the rest ---- */
 
 /* `SELECT * FROM a JOIN b ...`, which is what a join with an alias of its own is: its tables' names are not seen. */
@@ -466,7 +406,9 @@ bool relation_make(struct scope_relation *relation, const struct scope *scope, c
     case PG_QUERY__NODE__NODE_JOIN_EXPR:
         relation->is_lateral = true; /* something in it may be */
         return read_select(relation, scope, select_all(scope->arena, node->join_expr), node->join_expr->alias);
-    case PG_QUERY__NODE__NODE_RANGE_FUNCTION: return read_function(relation, scope, node->range_function);
+    case PG_QUERY__NODE__NODE_RANGE_FUNCTION:
+        return relation_read_function(relation, scope, node->range_function) &&
+               apply_alias(relation, scope->arena, node->range_function->alias);
     case PG_QUERY__NODE__NODE_RANGE_TABLE_SAMPLE: return read_sample(relation, scope, node->range_table_sample);
     case PG_QUERY__NODE__NODE_RANGE_TABLE_FUNC:
         relation->is_lateral = true;

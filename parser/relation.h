@@ -13,4 +13,8 @@ bool relation_is_join(const PgQuery__Node *node);
 bool relation_make(struct scope_relation *relation, const struct scope *scope,
                    const PgQuery__Node *node) PGSEEK_MUST_USE;
 
+/* relation_function.c: a function, without its alias. False when out of memory. */
+bool relation_read_function(struct scope_relation *relation, const struct scope *scope,
+                            const PgQuery__RangeFunction *item) PGSEEK_MUST_USE;
+
 #endif

@@ -11,6 +11,7 @@
 #define MAX_RELATIONS 64
 #define MAX_RELATIONS_READ 256
 #define MAX_DEPTH 32
+#define MAX_STEPS ((size_t)8 * 1000 * 1000)
 
 /* The columns that one item of FROM shows, in order. */
 struct columns {
@@ -89,9 +90,9 @@ static bool has_all_names(const struct scope_relation *relation)
 static enum pgseek_reason read_relation(struct scope *scope, const PgQuery__Node *node, bool is_extended,
                                         struct columns *out)
 {
-    if (scope->nrelations == MAX_RELATIONS || !*scope->budget)
+    if (scope->nrelations == MAX_RELATIONS || !scope->budget->relations)
         return PGSEEK_REASON_TOO_LARGE;
-    --*scope->budget;
+    scope->budget->relations--;
     size_t index = scope->nrelations++;
     struct scope_relation *relation = &scope->relations[index];
     if (!relation_make(relation, scope, node) || !columns_room(scope->arena, out, relation->nattributes))
@@ -333,7 +334,7 @@ enum pgseek_reason scope_make(struct scope *scope, struct arena *arena, const st
     };
     if (!scope->budget)
         return PGSEEK_REASON_NOMEM;
-    *scope->budget = MAX_RELATIONS_READ;
+    *scope->budget = (struct scope_budget){MAX_RELATIONS_READ, MAX_STEPS};
     return read_level(scope, level);
 }
 

@@ -84,6 +84,13 @@ struct scope_conjunct {
     size_t first, end; /* the relations that its names can mean: those of its join, or all */
 };
 
+/* What may still be spent on a statement, at all depths together: no statement makes unbounded work. When it is used up
+ * less is known. */
+struct scope_budget {
+    size_t relations; /* to be read */
+    size_t steps;     /* of proofs */
+};
+
 struct scope {
     struct pgseek_facts *facts;
     struct arena *arena;
@@ -91,7 +98,7 @@ struct scope {
     const struct pgseek_description *description; /* of the original statement: its parameters; may be NULL */
     const PgQuery__WithClause *const *with;       /* whose names are seen, the innermost first */
     size_t nwith;
-    size_t *budget; /* relations that may still be read, at any depth: no statement makes unbounded work */
+    struct scope_budget *budget;
     unsigned depth;
     struct scope_relation *relations;
     size_t nrelations;

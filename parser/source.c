@@ -370,9 +370,9 @@ bool source_make(struct scope_relation *relation, const struct scope *outer, con
 
     if (!seen)
         return false;
-    if (!*outer->budget)
+    if (!outer->budget->relations)
         return set_opaque(relation);
-    --*outer->budget;
+    outer->budget->relations--;
     if (select->with_clause)
         seen[nseen++] = select->with_clause;
     for (size_t i = 0; i < nwith; i++)

@@ -67,6 +67,7 @@ static const char schema[] = "table public.a\n"
                              "function row_number i\n"
                              "function lower i\n"
                              "function random v\n"
+                             "function mine i set user\n"
                              "function unnest i set\n";
 
 /* ---- reading a statement as a level and as a derived table ---- */
@@ -222,6 +223,9 @@ static const struct total_case proof_cases[] = {
     /* functions */
     {"unnest('{1,2}'::int[]) WITH ORDINALITY AS f", "", "f.ordinality"},
     {"unnest('{1,2}'::int[]) AS f(x)", "", "none"},
+    {"unnest('{1,2}'::int[]) WITH ORDINALITY AS f(x, n)", "", "f.n"},
+    {"unnest('{1,2}'::pair[]) WITH ORDINALITY AS f(x, n)", "", "none"}, /* n may be the pair's second */
+    {"mine(1) WITH ORDINALITY AS f(x, n)", "", "none"},
     {"a, unnest('{1,2}'::int[]) WITH ORDINALITY AS f", "f.ordinality", "a.id"},
     /* a join with an alias of its own hides its tables */
     {"(a JOIN b ON b.id = a.b_id) AS j(p)", "", "j.p"},
@@ -402,7 +406,8 @@ static const struct source_case source_cases[] = {
     /* functions that return sets multiply rows */
     {"SELECT id, unnest('{1,2}'::int[]) FROM a", "set_returning"},
     {"SELECT id FROM a ORDER BY unnest('{1,2}'::int[])", "set_returning"},
-    {"SELECT id, a.lower FROM a", "set_returning"},
+    {"SELECT id, a.unnest FROM a", "set_returning"},
+    {"SELECT id, a.lower, a.ctid FROM a", "(1)"},
     /* WITH */
     {"WITH q AS (SELECT id FROM a) SELECT * FROM q", "(1)"},
     {"WITH q(k) AS MATERIALIZED (SELECT id FROM a) SELECT k FROM q", "(1)"},

@@ -102,7 +102,6 @@ static void describe_probe(struct pgseek_facts *facts)
 
     if (!sql)
         return;
-    /* It may be too much for the parser, as no statement of a client may be. */
     require(tree_parse(sql, &parsed) == TREE_OK && parsed->n_stmts == 1, "a text to describe parses");
     size_t count = count_columns(parsed->stmts[0]->stmt->select_stmt);
     tree_free(parsed);

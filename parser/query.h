@@ -43,8 +43,8 @@ struct pgseek_query {
     struct arena arena;
     struct lex lex;
     PgQuery__ParseResult *parsed;
-    enum pgseek_verb verb; /* by the text, or by what the caller says that stands around it */
-    bool is_framed;        /* EXPLAIN or DECLARE stands in the text itself */
+    enum pgseek_verb verb;                /* by the text, or by what the caller says that stands around it */
+    bool is_framed;                       /* EXPLAIN or DECLARE stands in the text itself */
     const PgQuery__SelectStmt *statement; /* in parsed: the whole SELECT */
     const PgQuery__SelectStmt *level;     /* in it: the SELECT that owns LIMIT */
     bool is_inner;                        /* the level is not the whole statement */

@@ -185,9 +185,9 @@ static bool note_inner_row(struct page *page, struct row *row)
     struct reader rd = rd_init(row->hidden);
     int32_t mark;
     const uint8_t *data;
-    if (!wire_read_column(&rd, &mark, &data) || (mark != -1 && mark != 1))
+    if (!wire_read_column(&rd, &mark, &data))
         return false;
-    row->is_shown = mark == 1;
+    row->is_shown = mark >= 0;
     return note_level(page, &rd) && rd_done(&rd);
 }
 

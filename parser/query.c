@@ -34,8 +34,6 @@ static bool has_folded_name(const struct lex *lex)
 
 static enum pgseek_reason check_text(const struct lex *lex, const struct pgseek_reading *reading)
 {
-    if (!reading->standard_strings)
-        return PGSEEK_REASON_STRINGS;
     if (has_high_byte(lex->sql, lex->len) && (!reading->ascii_safe_encoding || has_folded_name(lex)))
         return PGSEEK_REASON_ENCODING;
     if (lex->nstatements != 1)
@@ -186,7 +184,8 @@ static enum pgseek_reason understand(struct pgseek_query *query)
 static enum pgseek_reason build(struct pgseek_query *query, const char *sql, size_t len,
                                 const struct pgseek_reading *reading)
 {
-    enum pgseek_reason reason = scan(query, sql, len);
+    /* With other literals the tokens would be others, too. */
+    enum pgseek_reason reason = reading->standard_strings ? scan(query, sql, len) : PGSEEK_REASON_STRINGS;
 
     query->cursor_param = reading->cursor_param;
     if (reason == PGSEEK_REASON_NONE)

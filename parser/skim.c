@@ -212,7 +212,8 @@ static enum skim_kind take_word(struct skim *skim, struct skim_item *item)
 
     char prefix = skim_fold(*item->start);
     if (*end == '\'' && strchr("ebxn", prefix))
-        return item_done(skim, item, SKIM_STRING, string_end(end, skim->end, prefix == 'e'));
+        return item_done(skim, item, SKIM_STRING,
+                         string_end(end, skim->end, prefix == 'e' || (prefix == 'n' && skim->has_backslashes)));
     if (prefix == 'u' && starts_with(end, skim->end, '&', '\''))
         return item_done(skim, item, SKIM_STRING, string_end(end + 1, skim->end, false));
     if (prefix == 'u' && starts_with(end, skim->end, '&', '"'))
@@ -242,7 +243,7 @@ enum skim_kind skim_next(struct skim *skim, struct skim_item *item)
     if (skim_has_class(*at, SKIM_DIGIT))
         return take_number(skim, item);
     if (*at == '\'')
-        return item_done(skim, item, SKIM_STRING, string_end(at, skim->end, false));
+        return item_done(skim, item, SKIM_STRING, string_end(at, skim->end, skim->has_backslashes));
     if (*at == '"')
         return item_done(skim, item, SKIM_NAME, name_end(at, skim->end));
     if (*at == '$')

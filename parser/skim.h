@@ -37,6 +37,8 @@ struct skim {
     const char *at;
     const char *end;
     const char *run_end; /* where the last seen run of operator characters ends */
+    bool
+        has_backslashes; /* a plain literal reads like E'': standard_conforming_strings = off; set behind skim_init() */
     uint64_t work;       /* steps that the server's own scanner would need for runs of operator characters: its rules
                           * look at a whole run again for every token and comment in it */
 };

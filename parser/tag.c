@@ -359,11 +359,10 @@ static void count_item(struct statement_count *count, const struct skim_item *it
     count->is_begun = !is_end;
 }
 
-/* Reads the comments one by one; *tag holds the last tag found, *place where its comment starts. */
-static enum pgseek_found read_text(const char *sql, size_t len, struct pgseek_tag *tag, size_t *place,
-                                   struct pgseek_error *error)
+/* Reads the comments one by one; *tag holds the last tag found. */
+static enum pgseek_found read_text(struct skim skim, struct pgseek_tag *tag, struct pgseek_error *error)
 {
-    struct skim skim = skim_init(sql, len);
+    const char *sql = skim.at;
     struct skim_item item;
     struct statement_count count = {0};
     enum pgseek_found found = PGSEEK_FOUND_NONE;
@@ -383,7 +382,7 @@ static enum pgseek_found read_text(const char *sql, size_t len, struct pgseek_ta
         if (now == PGSEEK_FOUND_BAD)
             return PGSEEK_FOUND_BAD;
         if (now == PGSEEK_FOUND_SOME) {
-            *place = tag->start = (size_t)(item.start - sql);
+            tag->start = (size_t)(item.start - sql);
             tag->end = (size_t)(item.end - sql);
             found = now;
         }
@@ -392,14 +391,16 @@ static enum pgseek_found read_text(const char *sql, size_t len, struct pgseek_ta
     return item.kind == SKIM_END ? found : PGSEEK_FOUND_NONE;
 }
 
-enum pgseek_found pgseek_tag_read(const char *sql, size_t len, struct pgseek_tag *tag, struct pgseek_error *error)
+enum pgseek_found pgseek_tag_read(const char *sql, size_t len, bool standard_strings, struct pgseek_tag *tag,
+                                  struct pgseek_error *error)
 {
     *tag = (struct pgseek_tag){0};
     pgseek_settings_init(&tag->settings);
     if (!pgseek_mentions(sql, len))
         return PGSEEK_FOUND_NONE;
-    size_t place = 0;
-    enum pgseek_found found = read_text(sql, len, tag, &place, error);
+    struct skim skim = skim_init(sql, len);
+    skim.has_backslashes = !standard_strings;
+    enum pgseek_found found = read_text(skim, tag, error);
     if (found != PGSEEK_FOUND_SOME)
         pgseek_tag_fini(tag);
     return found;
@@ -409,7 +410,8 @@ bool tag_place(const char *sql, size_t len, size_t *place)
 {
     struct pgseek_tag tag = {0};
     struct pgseek_error error = {0};
-    bool found = pgseek_mentions(sql, len) && read_text(sql, len, &tag, place, &error) == PGSEEK_FOUND_SOME;
+    bool found = pgseek_tag_read(sql, len, true, &tag, &error) == PGSEEK_FOUND_SOME;
+    *place = tag.start;
     pgseek_tag_fini(&tag);
     return found;
 }

@@ -109,7 +109,7 @@ static bool explain_read_tag(struct explain *explain)
 {
     struct pgseek_error error = {0};
     pgseek_settings_init(&explain->tag.settings);
-    enum pgseek_found found = pgseek_tag_read(explain->sql, strlen(explain->sql), &explain->tag, &error);
+    enum pgseek_found found = pgseek_tag_read(explain->sql, strlen(explain->sql), true, &explain->tag, &error);
     if (found == PGSEEK_FOUND_BAD)
         return explain_reject(explain, &error);
     explain_line("tag",

@@ -46,7 +46,7 @@ static void read_tag(struct session *session, struct reading *out, const char *s
     enum pgseek_found found = PGSEEK_FOUND_NONE;
     pgseek_settings_init(&out->tag.settings);
     if (mentions)
-        found = pgseek_tag_read(sql, len, &out->tag, &out->error);
+        found = pgseek_tag_read(sql, len, session->strings_standard, &out->tag, &out->error);
     if (found == PGSEEK_FOUND_BAD)
         out->kind = TEXT_BAD;
     else

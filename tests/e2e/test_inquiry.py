@@ -159,3 +159,18 @@ def test_a_view_that_is_replaced_is_seen(server, proxy):
             assert error.sqlstate in ("PS004", "PS005")
         else:
             assert False, after
+
+
+@pytest.mark.parametrize("sql, reads", [("SELECT id FROM inquiry.post WHERE title <> 'it\\'s' ORDER BY id LIMIT 2", True),
+                                        ("SELECT id FROM inquiry.post WHERE title <> 'it\\' ORDER BY id LIMIT 2", False)])
+def test_old_literals_hide_no_cursor(proxy, sql, reads):
+    """With standard_conforming_strings = off a backslash decides where a comment is one: as the server reads it."""
+    with proxy.wire() as conn:
+        token = pages.Simple(conn, "SELECT id FROM inquiry.post ORDER BY id LIMIT 2").ask().next
+        conn.ask(wire.query("SET escape_string_warning = off"))
+        conn.ask(wire.query("SET standard_conforming_strings = off"))
+        errors = [m.fields()["C"] for m in conn.ask(wire.query(f"{sql} /* pgseek cursor={token} */")) if m.kind == "E"]
+        assert errors == (["PS005"] if reads else ["42601"])
+        if reads:
+            messages = conn.ask(wire.query(f"{sql} /* pgseek */"))
+            assert action(messages) == "pass: strings" and sum(m.kind == "D" for m in messages) == 2

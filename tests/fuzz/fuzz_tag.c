@@ -72,7 +72,7 @@ static void check_tag(char *sql, size_t len)
 {
     struct pgseek_tag tag;
     struct pgseek_error error;
-    enum pgseek_found found = pgseek_tag_read(sql, len, &tag, &error);
+    enum pgseek_found found = pgseek_tag_read(sql, len, true, &tag, &error);
     if (found == PGSEEK_FOUND_SOME) {
         require(tag.settings.cursor_kind != PGSEEK_CURSOR_TEXT || tag.settings.cursor[0] != '\0');
         require(tag.settings.cursor_kind != PGSEEK_CURSOR_PARAM || tag.settings.cursor_param > 0);
@@ -81,7 +81,7 @@ static void check_tag(char *sql, size_t len)
     if (found == PGSEEK_FOUND_BAD)
         require(error.code == PGSEEK_PS000 && error.message[0] && error.detail[0]);
     blank_comments(sql, len);
-    require(pgseek_tag_read(sql, len, &tag, &error) == PGSEEK_FOUND_NONE);
+    require(pgseek_tag_read(sql, len, true, &tag, &error) == PGSEEK_FOUND_NONE);
 }
 
 static void check_variable(const char *sql, size_t len)

@@ -68,12 +68,43 @@ static void tags_are_found_where_they_are(void **state)
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         struct pgseek_tag tag;
         struct pgseek_error error;
-        enum pgseek_found found = pgseek_tag_read(places[i].sql, strlen(places[i].sql), &tag, &error);
+        enum pgseek_found found = pgseek_tag_read(places[i].sql, strlen(places[i].sql), true, &tag, &error);
         if (found != places[i].found)
             fail_msg("%s: %d", places[i].sql, (int)found);
         if (found == PGSEEK_FOUND_SOME)
             pgseek_tag_fini(&tag);
     }
+}
+
+/* What a backslash means decides where a literal ends, and so where a comment begins. */
+static void tags_are_found_as_the_session_reads(void **state)
+{
+    static const struct {
+        const char *sql;
+        enum pgseek_found standard, off;
+    } cases[] = {
+        {"select 'it\\'s' /* pgseek */", PGSEEK_FOUND_NONE, PGSEEK_FOUND_SOME},
+        {"select 'a\\' /* pgseek */", PGSEEK_FOUND_SOME, PGSEEK_FOUND_NONE},
+        {"select 'a\\' /* pgseek */ -- '", PGSEEK_FOUND_SOME, PGSEEK_FOUND_NONE},
+        {"select N'it\\'s' /* pgseek */", PGSEEK_FOUND_NONE, PGSEEK_FOUND_SOME},
+        {"select E'it\\'s' /* pgseek */", PGSEEK_FOUND_SOME, PGSEEK_FOUND_SOME},
+        {"select B'1\\' /* pgseek */", PGSEEK_FOUND_SOME, PGSEEK_FOUND_SOME},
+        {"select \"a\\\" /* pgseek */", PGSEEK_FOUND_SOME, PGSEEK_FOUND_SOME},
+        {"select 'it''s' /* pgseek */", PGSEEK_FOUND_SOME, PGSEEK_FOUND_SOME},
+    };
+    struct pgseek_tag tag;
+    struct pgseek_error error;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int standard = 0; standard < 2; standard++) {
+            enum pgseek_found wanted = standard ? cases[i].standard : cases[i].off;
+            enum pgseek_found found = pgseek_tag_read(cases[i].sql, strlen(cases[i].sql), standard == 1, &tag, &error);
+            if (found != wanted)
+                fail_msg("%s: %d, standard %d", cases[i].sql, (int)found, standard);
+            if (found == PGSEEK_FOUND_SOME)
+                pgseek_tag_fini(&tag);
+        }
 }
 
 /* ---- what a tag says ---- */
@@ -127,7 +158,7 @@ static void tags_say_what_they_say(void **state)
         struct pgseek_error error = {.code = PGSEEK_PS000};
         const struct pgseek_settings *want = &tags[i].settings;
         const struct pgseek_settings *got = &tag.settings;
-        if (pgseek_tag_read(tags[i].sql, strlen(tags[i].sql), &tag, &error) != PGSEEK_FOUND_SOME)
+        if (pgseek_tag_read(tags[i].sql, strlen(tags[i].sql), true, &tag, &error) != PGSEEK_FOUND_SOME)
             fail_msg("%s: %s", tags[i].sql, error.detail);
         unsigned deliver = want->deliver ? want->deliver : PGSEEK_DELIVER_STATUS;
         if (got->given != want->given || got->cursor_kind != want->cursor_kind || got->page != want->page ||
@@ -187,7 +218,7 @@ static void mistakes_are_refused(void **state)
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         struct pgseek_tag tag;
         struct pgseek_error error;
-        enum pgseek_found found = pgseek_tag_read(faults[i].sql, strlen(faults[i].sql), &tag, &error);
+        enum pgseek_found found = pgseek_tag_read(faults[i].sql, strlen(faults[i].sql), true, &tag, &error);
         if (found != PGSEEK_FOUND_BAD)
             fail_msg("%s: %d", faults[i].sql, (int)found);
         assert_int_equal(error.code, PGSEEK_PS000);
@@ -213,7 +244,7 @@ static void statements_are_counted(void **state)
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         struct pgseek_tag tag;
         struct pgseek_error error;
-        assert_int_equal(pgseek_tag_read(counts[i].sql, strlen(counts[i].sql), &tag, &error), PGSEEK_FOUND_SOME);
+        assert_int_equal(pgseek_tag_read(counts[i].sql, strlen(counts[i].sql), true, &tag, &error), PGSEEK_FOUND_SOME);
         assert_int_equal(tag.several, counts[i].several);
         pgseek_tag_fini(&tag);
     }
@@ -230,7 +261,7 @@ static void long_texts_keep_their_tag(void **state)
     for (size_t i = 0; i < 700000; i++)
         text_puts(&sql, "(+");
     text_puts(&sql, "/* pgseek cursor=abc */");
-    assert_int_equal(pgseek_tag_read(sql.ptr, sql.len, &tag, &error), PGSEEK_FOUND_SOME);
+    assert_int_equal(pgseek_tag_read(sql.ptr, sql.len, true, &tag, &error), PGSEEK_FOUND_SOME);
     assert_string_equal(tag.settings.cursor, "abc");
     pgseek_tag_fini(&tag);
     text_fini(&sql);
@@ -239,9 +270,9 @@ static void long_texts_keep_their_tag(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tags_are_found_where_they_are), cmocka_unit_test(tags_say_what_they_say),
-        cmocka_unit_test(mistakes_are_refused),          cmocka_unit_test(statements_are_counted),
-        cmocka_unit_test(long_texts_keep_their_tag),
+        cmocka_unit_test(tags_are_found_where_they_are), cmocka_unit_test(tags_are_found_as_the_session_reads),
+        cmocka_unit_test(tags_say_what_they_say),        cmocka_unit_test(mistakes_are_refused),
+        cmocka_unit_test(statements_are_counted),        cmocka_unit_test(long_texts_keep_their_tag),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -269,7 +269,7 @@ static bool read_table(struct scope_relation *relation, const struct scope *scop
 }
 
 /* The WITH clause as the body of its i-th query sees it: the ones before it, or with RECURSIVE all of them, where the
- * query's own name stands for rows that nobody can know. */
+ * query's own name stands for rows that nobody can know. The parser never sets the mark that is used for it. */
 static const PgQuery__WithClause *seen_by(struct arena *arena, const PgQuery__WithClause *with, size_t i)
 {
     PgQuery__WithClause *seen = arena_alloc(arena, sizeof *seen);
@@ -288,33 +288,57 @@ static const PgQuery__WithClause *seen_by(struct arena *arena, const PgQuery__Wi
         return NULL;
     memcpy(seen->ctes, with->ctes, with->n_ctes * sizeof(PgQuery__Node *));
     *own = *with->ctes[i]->common_table_expr;
-    own->ctequery = NULL;
+    own->cterecursive = true;
     *node = *with->ctes[i];
     node->common_table_expr = own;
     seen->ctes[i] = node;
     return seen;
 }
 
-static bool read_cte(struct scope_relation *relation, const struct scope *scope, size_t clause, size_t i)
+static enum tree_step stop_at_name(ProtobufCMessage *message, void *context)
 {
-    const PgQuery__CommonTableExpr *cte = scope->with[clause]->ctes[i]->common_table_expr;
-    const PgQuery__Node *body = cte->ctequery;
-    size_t nwith = scope->nwith - clause;
+    const char *name = context;
 
-    relation->qualifier = cte->ctename;
-    if (!body || body->node_case != PG_QUERY__NODE__NODE_SELECT_STMT) {
-        set_opaque(relation, PGSEEK_REASON_NO_TOTAL_ORDER);
-        relation->has_window = true;
-        return rename_columns(relation, scope->arena, cte->aliascolnames, cte->n_aliascolnames);
-    }
+    return tree_is(message, &pg_query__range_var__descriptor) && !strcmp(((PgQuery__RangeVar *)message)->relname, name)
+               ? TREE_STOP
+               : TREE_DEEPER;
+}
+
+/* A query that reads itself: what one column is, any may become. */
+static bool spread_windows(struct scope_relation *relation, struct arena *arena, const PgQuery__CommonTableExpr *cte)
+{
+    if (!relation->has_window || tree_walk(&cte->ctequery->base, stop_at_name, cte->ctename))
+        return true;
+    return doubt_columns(relation, arena, true);
+}
+
+static bool read_body(struct scope_relation *relation, const struct scope *scope, size_t clause, size_t i)
+{
+    const PgQuery__WithClause *own = scope->with[clause];
+    const PgQuery__CommonTableExpr *cte = own->ctes[i]->common_table_expr;
+    size_t nwith = scope->nwith - clause;
     const PgQuery__WithClause **with = arena_array(scope->arena, nwith, sizeof *with);
+
     if (!with)
         return false;
     memcpy(with, scope->with + clause, nwith * sizeof(const PgQuery__WithClause *));
-    with[0] = seen_by(scope->arena, scope->with[clause], i);
-    if (!with[0] || !source_make(relation, scope, body->select_stmt, with, nwith))
+    with[0] = seen_by(scope->arena, own, i);
+    if (!with[0] || !source_make(relation, scope, cte->ctequery->select_stmt, with, nwith))
         return false;
     relation->is_opaque |= cte->search_clause || cte->cycle_clause; /* they add columns */
+    return own->recursive ? spread_windows(relation, scope->arena, cte) : true;
+}
+
+static bool read_cte(struct scope_relation *relation, const struct scope *scope, size_t clause, size_t i)
+{
+    const PgQuery__CommonTableExpr *cte = scope->with[clause]->ctes[i]->common_table_expr;
+    bool is_select = cte->ctequery && cte->ctequery->node_case == PG_QUERY__NODE__NODE_SELECT_STMT;
+
+    relation->qualifier = cte->ctename;
+    if (cte->cterecursive || !is_select)
+        set_opaque(relation, PGSEEK_REASON_NO_TOTAL_ORDER);
+    else if (!read_body(relation, scope, clause, i))
+        return false;
     return rename_columns(relation, scope->arena, cte->aliascolnames, cte->n_aliascolnames);
 }
 

@@ -23,18 +23,66 @@ static bool read_definitions(struct scope_relation *relation, struct arena *aren
     return true;
 }
 
-static bool is_array_cast(const PgQuery__Node *node)
-{
-    static const char *const types[] = {"int2", "int4", "int8",   "text",    "varchar",
-                                        "uuid", "date", "float8", "numeric", "timestamptz"};
-    const PgQuery__TypeName *type =
-        node->node_case == PG_QUERY__NODE__NODE_TYPE_CAST ? node->type_cast->type_name : NULL;
-    const char *name = type && type->n_array_bounds ? tree_builtin_name(type->names, type->n_names) : NULL;
+/* Types whose arrays unnest to one column. */
+static const struct {
+    const char *name;
+    uint32_t array_oid;
+} scalars[] = {{"int2", 1005},      {"int4", 1007},        {"int8", 1016},   {"text", 1009},
+               {"varchar", 1015},   {"numeric", 1231},     {"uuid", 2951},   {"date", 1182},
+               {"timestamp", 1115}, {"timestamptz", 1185}, {"float8", 1022}, {"bool", 1000}};
 
-    for (size_t i = 0; name && i < sizeof types / sizeof *types; i++)
-        if (!strcmp(types[i], name))
+static bool is_array_oid(uint32_t oid)
+{
+    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
+        if (scalars[i].array_oid == oid)
             return true;
     return false;
+}
+
+static bool is_array_type(const PgQuery__TypeName *type)
+{
+    const char *name = type->n_array_bounds ? tree_builtin_name(type->names, type->n_names) : NULL;
+
+    for (size_t i = 0; name && i < sizeof scalars / sizeof *scalars; i++)
+        if (!strcmp(scalars[i].name, name))
+            return true;
+    return false;
+}
+
+static bool is_array_of_literals(const PgQuery__AArrayExpr *array)
+{
+    for (size_t i = 0; i < array->n_elements; i++)
+        if (array->elements[i]->node_case != PG_QUERY__NODE__NODE_A_CONST)
+            return false;
+    return array->n_elements > 0;
+}
+
+/* Of tables that stand before; a bare name has no meaning yet. */
+static bool is_array_column(const struct scope *scope, const PgQuery__ColumnRef *column)
+{
+    struct scope_column found;
+
+    if (column->n_fields < 2 || scope_find(scope, column, &found) != SCOPE_FOUND)
+        return false;
+    const struct facts_column *facts = scope_attribute(scope, found)->facts;
+    return facts && facts->type && is_array_oid(facts->type->oid);
+}
+
+static bool is_array(const struct scope *scope, const PgQuery__Node *node)
+{
+    const struct pgseek_description *description = scope->description;
+
+    switch ((int)node->node_case) {
+    case PG_QUERY__NODE__NODE_TYPE_CAST: return is_array_type(node->type_cast->type_name);
+    case PG_QUERY__NODE__NODE_A_ARRAY_EXPR: return is_array_of_literals(node->a_array_expr);
+    case PG_QUERY__NODE__NODE_COLUMN_REF: return is_array_column(scope, node->column_ref);
+    case PG_QUERY__NODE__NODE_PARAM_REF: {
+        size_t number = (size_t)node->param_ref->number;
+        return description && number >= 1 && number <= description->nparams &&
+               is_array_oid(description->param_oids[number - 1]);
+    }
+    default: return false;
+    }
 }
 
 /* Whether the function is known to give one column: an array of rows would give more. */
@@ -50,7 +98,7 @@ static bool gives_one_column(const struct scope *scope, const PgQuery__FuncCall 
     if (!function || !function->is_builtin)
         return false;
     if (!strcmp(name, "unnest"))
-        return call->n_args == 1 && is_array_cast(call->args[0]);
+        return call->n_args == 1 && is_array(scope, call->args[0]);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(names[i], name))
             return true;

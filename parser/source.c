@@ -267,7 +267,7 @@ static bool make_values(struct scope_relation *relation, struct arena *arena, co
     relation->attributes = attributes;
     relation->nattributes = count;
     relation->ncertain = count;
-    relation->why = PGSEEK_REASON_NO_TOTAL_ORDER;
+    relation->why = PGSEEK_REASON_FROM_FUNCTION;
     return !arena->failed;
 }
 

@@ -225,6 +225,8 @@ static const struct total_case proof_cases[] = {
     {"unnest('{1,2}'::int[]) AS f(x)", "", "none"},
     {"unnest('{1,2}'::int[]) WITH ORDINALITY AS f(x, n)", "", "f.n"},
     {"unnest('{1,2}'::pair[]) WITH ORDINALITY AS f(x, n)", "", "none"}, /* n may be the pair's second */
+    {"unnest(ARRAY['a', NULL]) WITH ORDINALITY AS f(x, n)", "", "f.n"},
+    {"unnest(ARRAY[ROW(1, 2)]) WITH ORDINALITY AS f(x, n)", "", "none"},
     {"mine(1) WITH ORDINALITY AS f(x, n)", "", "none"},
     {"a, unnest('{1,2}'::int[]) WITH ORDINALITY AS f", "f.ordinality", "a.id"},
     /* a join with an alias of its own hides its tables */
@@ -401,7 +403,7 @@ static const struct source_case source_cases[] = {
     {"SELECT g FROM bag UNION ALL SELECT v FROM bag", "no_total_order"},
     {"SELECT g FROM bag INTERSECT SELECT v FROM bag", "(1)"},
     {"SELECT g FROM bag EXCEPT ALL SELECT v FROM bag", "no_total_order"},
-    {"VALUES (1), (1)", "no_total_order"},
+    {"VALUES (1), (1)", "from_function"},
     {"VALUES (1), (2) LIMIT 1", "()"},
     /* functions that return sets multiply rows */
     {"SELECT id, unnest('{1,2}'::int[]) FROM a", "set_returning"},
@@ -513,6 +515,11 @@ static void windows_are_seen(void **state)
         {"(SELECT id, row_number() OVER () AS no FROM a) q", "q.no", true},
         {"(SELECT id, row_number() OVER () AS no FROM a) q", "q.id", false},
         {"(SELECT no + 1 AS k FROM (SELECT row_number() OVER () AS no FROM a) p) q", "q.k", true},
+        {"(WITH RECURSIVE r(a, b) AS (SELECT id, id FROM a UNION SELECT b, a + 1 FROM r) SELECT * FROM r) q", "q.a",
+         false},
+        {"(WITH RECURSIVE r(a, b) AS (SELECT id, no FROM numbered UNION SELECT b, a FROM r) SELECT * FROM r) q", "q.a",
+         true},
+        {"(WITH RECURSIVE r AS (SELECT id, no FROM numbered) SELECT * FROM r) q", "q.id", false},
         {"numbered", "numbered.no", true},
         {"numbered", "numbered.id", false},
         {"(SELECT id FROM a UNION SELECT no FROM numbered) q", "q.id", true},

@@ -14,10 +14,11 @@ def build(source, out):
     folder = program.parent if (program.parent / "flags").exists() else program.parent / "release"
     command = shlex.split((folder / "flags").read_text())
     libraries = [str(folder / "libpgseek.a"), "-lpg_query", "-lprotobuf-c", "-lpq", "-lpthread"]
-    sources = [str(source)]
-    for helper in ("walk_pages", "walk_server"):
-        if any(f'"{helper}.h"' in pathlib.Path(s).read_text() for s in list(sources)):
-            sources.append(str(source.with_name(helper + ".c")))
+    text = source.read_text()
+    helpers = [name for name in ("walk_pages", "walk_server") if f'"{name}.h"' in text]
+    if "walk_pages" in helpers:
+        helpers.append("walk_server")
+    sources = [str(source), *(str(source.with_name(name + ".c")) for name in helpers)]
     subprocess.run([*command, "-o", str(out), *sources, *libraries], check=True, cwd=cluster.REPOSITORY)
 
 

@@ -4,7 +4,6 @@
 #include "explain.h"
 
 #include <errno.h>
-#include <libpq-fe.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +13,10 @@
 #include "../../parser/pgseek.h"
 #include "../protocol/bytes.h"
 #include "conf.h"
+#include "explain_server.h"
 
 /* The exit code is the verdict, so that a build can check its statements. */
 enum explain_exit { EXPLAIN_REWRITE = 0, EXPLAIN_FAULT = 1, EXPLAIN_PASS = 2, EXPLAIN_REJECT = 3, EXPLAIN_UNKNOWN = 4 };
-
-#define EXPLAIN_OID_TEXT 25
-#define EXPLAIN_OID_TEXT_ARRAY 1009
 
 struct explain {
     const char *sql;
@@ -27,13 +24,11 @@ struct explain {
     const char *connection; /* or NULL: no database */
     bool is_verbose;
     struct conf *conf;
-    PGconn *conn;
+    struct explain_server server;
     struct pgseek_tag tag;
     struct pgseek_query *query;
     struct pgseek_facts *facts;
-    struct pgseek_description description;
     struct pgseek_plan *plan;
-    PGresult *described; /* owns the description's names */
     enum explain_exit exit;
 };
 
@@ -121,9 +116,8 @@ static bool explain_read_tag(struct explain *explain)
 
 static bool explain_read_query(struct explain *explain)
 {
-    const char *strings = explain->conn ? PQparameterStatus(explain->conn, "standard_conforming_strings") : NULL;
     const struct pgseek_reading reading = {
-        .standard_strings = !strings || strcmp(strings, "on") == 0,
+        .standard_strings = !explain->connection || explain_server_has_standard_strings(&explain->server),
         .ascii_safe_encoding = true, /* we set client_encoding to UTF8 ourselves */
     };
     enum pgseek_reason reason = PGSEEK_REASON_NONE;
@@ -133,170 +127,33 @@ static bool explain_read_query(struct explain *explain)
 
 /* ---- the database ---- */
 
-static void explain_ignore_notice(void *unused, const PGresult *result)
+static bool explain_nomem(struct explain *explain)
 {
-    (void)unused;
-    (void)result;
-}
-
-static bool explain_connect(struct explain *explain)
-{
-    const char *const names[] = {"dbname", "client_encoding", "application_name", NULL};
-    const char *const values[] = {explain->connection, "UTF8", "pgseek explain", NULL};
-    explain->conn = PQconnectdbParams(names, values, 1);
-    if (PQstatus(explain->conn) != CONNECTION_OK)
-        return explain_fault(explain, PQerrorMessage(explain->conn));
-    PQsetNoticeReceiver(explain->conn, explain_ignore_notice, NULL);
-    return true;
-}
-
-/* The parameter of cursor=$n is declared as text, as a session would. */
-static PGresult *explain_prepare(const struct explain *explain)
-{
-    size_t ncursor =
-        explain->tag.settings.cursor_kind == PGSEEK_CURSOR_PARAM ? (size_t)explain->tag.settings.cursor_param : 0;
-    Oid *types = mem_zalloc((ncursor + 1) * sizeof *types);
-    if (!types)
-        return NULL;
-    if (ncursor > 0)
-        types[ncursor - 1] = EXPLAIN_OID_TEXT;
-    PGresult *result = PQprepare(explain->conn, "", explain->sql, (int)ncursor, types);
-    mem_free(types);
-    return result;
-}
-
-/* The names belong to the result. False when out of memory. */
-static bool explain_read_description(const PGresult *described, struct pgseek_description *description)
-{
-    size_t nparams = (size_t)PQnparams(described);
-    size_t ncolumns = (size_t)PQnfields(described);
-    uint32_t *oids = mem_zalloc((nparams + 1) * sizeof *oids);
-    struct pgseek_column *columns = mem_zalloc((ncolumns + 1) * sizeof *columns);
-    *description = (struct pgseek_description){oids, nparams, columns, ncolumns};
-    if (!oids || !columns)
-        return false;
-    for (size_t i = 0; i < nparams; i++)
-        oids[i] = PQparamtype(described, (int)i);
-    for (size_t i = 0; i < ncolumns; i++)
-        columns[i] = (struct pgseek_column){
-            .name = PQfname(described, (int)i),
-            .table_oid = PQftable(described, (int)i),
-            .attnum = (int16_t)PQftablecol(described, (int)i),
-            .type_oid = PQftype(described, (int)i),
-            .typmod = PQfmod(described, (int)i),
-        };
-    return true;
-}
-
-static void explain_free_description(struct pgseek_description *description)
-{
-    mem_free((void *)(uintptr_t)description->param_oids);
-    mem_free((void *)(uintptr_t)description->columns);
-    *description = (struct pgseek_description){0};
+    return explain_fault(explain, "out of memory");
 }
 
 static bool explain_describe(struct explain *explain)
 {
-    PGresult *prepared = explain_prepare(explain);
-    bool is_prepared = PQresultStatus(prepared) == PGRES_COMMAND_OK;
-    PQclear(prepared);
-    if (is_prepared)
-        explain->described = PQdescribePrepared(explain->conn, "");
-    if (!is_prepared || PQresultStatus(explain->described) != PGRES_COMMAND_OK) {
-        explain_line("verdict", "pass: the server refuses the statement itself");
-        explain_line("server", PQerrorMessage(explain->conn));
-        return explain_end(explain, EXPLAIN_PASS);
+    const struct pgseek_settings *settings = &explain->tag.settings;
+    int cursor_param = settings->cursor_kind == PGSEEK_CURSOR_PARAM ? settings->cursor_param : 0;
+    switch (explain_server_describe(&explain->server, explain->sql, cursor_param)) {
+    case EXPLAIN_ANSWERED: return true;
+    case EXPLAIN_NOMEM: return explain_nomem(explain);
+    case EXPLAIN_REFUSED: break;
     }
-    return explain_read_description(explain->described, &explain->description) ||
-           explain_fault(explain, "out of memory");
+    explain_line("verdict", "pass: the server refuses the statement itself");
+    explain_line("server", explain_server_error(&explain->server));
+    return explain_end(explain, EXPLAIN_PASS);
 }
 
-/* ---- the facts ---- */
-
-/* {"a",NULL,"b"}: a text[] as the server reads it. */
-static void explain_put_item(struct buf *array, const char *item)
-{
-    buf_put_text(array, array->len > 0 ? "," : "{");
-    if (!item) {
-        buf_put_text(array, "NULL");
-        return;
-    }
-    buf_put_u8(array, '"');
-    for (; *item; item++) {
-        if (*item == '"' || *item == '\\')
-            buf_put_u8(array, '\\');
-        buf_put_u8(array, (uint8_t)*item);
-    }
-    buf_put_u8(array, '"');
-}
-
-static const char *explain_close_array(struct buf *array)
-{
-    buf_put_cstr(array, array->len > 0 ? "}" : "{}");
-    return array->failed ? "{}" : (const char *)array->ptr;
-}
-
-static PGresult *explain_ask_facts(const struct explain *explain)
-{
-    struct buf arrays[PGSEEK_ASKED_LISTS] = {0};
-    const char *values[PGSEEK_ASKED_LISTS];
-    Oid types[PGSEEK_ASKED_LISTS];
-    for (size_t list = 0; list < PGSEEK_ASKED_LISTS; list++) {
-        for (size_t i = 0; i < pgseek_facts_asked_count(explain->facts, (enum pgseek_asked)list); i++)
-            explain_put_item(&arrays[list], pgseek_facts_asked(explain->facts, (enum pgseek_asked)list, i));
-        values[list] = explain_close_array(&arrays[list]);
-        types[list] = EXPLAIN_OID_TEXT_ARRAY;
-    }
-    PGresult *result = PQexecParams(explain->conn, pgseek_facts_sql, PGSEEK_ASKED_LISTS, types, values, NULL, NULL, 0);
-    for (size_t list = 0; list < PGSEEK_ASKED_LISTS; list++)
-        buf_fini(&arrays[list]);
-    return result;
-}
-
-static bool explain_take_row(struct explain *explain, const PGresult *result, int row)
-{
-    const char *columns[PGSEEK_FACTS_COLUMNS];
-    for (int i = 0; i < PGSEEK_FACTS_COLUMNS; i++)
-        columns[i] = PQgetisnull(result, row, i) ? NULL : PQgetvalue(result, row, i);
-    return pgseek_facts_row(explain->facts, columns, PGSEEK_FACTS_COLUMNS);
-}
-
-/* A text that the parser wants described; one that the server refuses has no description. */
-static bool explain_describe_probe(struct explain *explain)
-{
-    size_t len;
-    const char *sql = pgseek_facts_probe(explain->facts, &len);
-    struct pgseek_description description = {0};
-    bool ok = true;
-    if (!sql)
-        return true;
-    PGresult *prepared = PQprepare(explain->conn, "pgseek_probe", sql, (int)explain->description.nparams,
-                                   explain->description.param_oids);
-    if (PQresultStatus(prepared) == PGRES_COMMAND_OK) {
-        PGresult *described = PQdescribePrepared(explain->conn, "pgseek_probe");
-        ok = explain_read_description(described, &description) && pgseek_facts_described(explain->facts, &description);
-        explain_free_description(&description);
-        PQclear(described);
-        PQclear(PQexec(explain->conn, "DEALLOCATE pgseek_probe"));
-    }
-    PQclear(prepared);
-    return ok || explain_fault(explain, "out of memory");
-}
-
-/* One round of answers to what the facts ask for. */
 static bool explain_learn_facts(struct explain *explain)
 {
-    PGresult *result = explain_ask_facts(explain);
-    bool is_known = PQresultStatus(result) == PGRES_TUPLES_OK && PQnfields(result) == PGSEEK_FACTS_COLUMNS;
-    for (int row = 0; is_known && row < PQntuples(result); row++)
-        is_known = explain_take_row(explain, result, row);
-    PQclear(result);
-    if (!is_known)
-        return explain_pass(explain, PGSEEK_REASON_FACTS_FAILED);
-    if (!explain_describe_probe(explain))
-        return false;
-    pgseek_facts_answered(explain->facts);
-    return true;
+    switch (explain_server_answer(&explain->server, explain->facts)) {
+    case EXPLAIN_ANSWERED: return true;
+    case EXPLAIN_NOMEM: return explain_nomem(explain);
+    case EXPLAIN_REFUSED: break;
+    }
+    return explain_pass(explain, PGSEEK_REASON_FACTS_FAILED);
 }
 
 /* ---- the plan ---- */
@@ -306,13 +163,13 @@ static bool explain_make_plan(struct explain *explain)
     enum pgseek_reason reason = PGSEEK_REASON_MORE;
     explain->facts = pgseek_facts_new(explain->query);
     if (!explain->facts)
-        return explain_fault(explain, "out of memory");
+        return explain_nomem(explain);
     for (int round = 0; round < PGSEEK_FACTS_MAX_ROUNDS && reason == PGSEEK_REASON_MORE; round++) {
         if (!explain_learn_facts(explain))
             return false;
         reason = PGSEEK_REASON_NONE;
-        explain->plan =
-            pgseek_plan_new(explain->query, explain->facts, &explain->description, explain->tag.settings.key, &reason);
+        explain->plan = pgseek_plan_new(explain->query, explain->facts, &explain->server.description,
+                                        explain->tag.settings.key, &reason);
     }
     return explain->plan || explain_pass(explain, reason == PGSEEK_REASON_MORE ? PGSEEK_REASON_FACTS_FAILED : reason);
 }
@@ -412,8 +269,8 @@ static bool explain_steps(struct explain *explain)
 {
     if (!explain_read_tag(explain))
         return false;
-    if (explain->connection && !explain_connect(explain))
-        return false;
+    if (explain->connection && !explain_server_connect(&explain->server, explain->connection))
+        return explain_fault(explain, explain_server_error(&explain->server));
     if (!explain_read_query(explain))
         return false;
     if (!explain->connection)
@@ -500,10 +357,7 @@ static void explain_fini(struct explain *explain)
     pgseek_facts_free(explain->facts);
     pgseek_query_free(explain->query);
     pgseek_tag_fini(&explain->tag);
-    mem_free((void *)(uintptr_t)explain->description.param_oids);
-    mem_free((void *)(uintptr_t)explain->description.columns);
-    PQclear(explain->described);
-    PQfinish(explain->conn);
+    explain_server_fini(&explain->server);
     conf_unref(explain->conf);
 }
 

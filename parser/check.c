@@ -71,9 +71,26 @@ static bool drop_predicate(PgQuery__Node **clause, bool had_clause)
     return true;
 }
 
+/* The sub-select behind FROM; it reads the columns before it and no table. */
+static bool drop_kept(PgQuery__SelectStmt *level, const char *name)
+{
+    if (level->n_from_clause < 2)
+        return false;
+    PgQuery__Node *last = level->from_clause[level->n_from_clause - 1];
+    if (last->node_case != PG_QUERY__NODE__NODE_RANGE_SUBSELECT || !last->range_subselect->lateral ||
+        !last->range_subselect->alias || strcmp(last->range_subselect->alias->aliasname, name) != 0)
+        return false;
+    const PgQuery__SelectStmt *inside = select_of(last->range_subselect->subquery);
+    if (!inside || inside->n_from_clause > 0)
+        return false;
+    pg_query__node__free_unpacked(last, NULL);
+    level->n_from_clause--;
+    return true;
+}
+
 static bool undo(PgQuery__SelectStmt *level, const struct check_edits *edits)
 {
-    if (!drop_hidden(level, edits))
+    if (!drop_hidden(level, edits) || (edits->kept_name && !drop_kept(level, edits->kept_name)))
         return false;
     if (!edits->has_predicate)
         return true;

@@ -25,8 +25,9 @@ void draft_put_order(struct draft *draft, const char *prefix)
     }
 }
 
-/* DISTINCT ON wants its own expressions in ORDER BY, and what follows them decides which row stays. */
-static void put_distinct_order(struct draft *draft)
+/* The client's own items and our tie-breakers. DISTINCT ON wants its expressions, and what follows them decides which
+ * row stays; where keys are kept apart, only these are what an index is ordered by. */
+static void put_spelled_order(struct draft *draft)
 {
     const struct pgseek_plan *plan = draft->plan;
     struct text *text = &draft->splice.text;
@@ -39,7 +40,8 @@ static void put_distinct_order(struct draft *draft)
             splice_copy(&draft->splice, plan->cut.sorts[i].start, plan->cut.sorts[i].end);
         put_direction(text, &draft->keys[i]);
     }
-    splice_copy(&draft->splice, plan->order_rest.start, plan->order_rest.end);
+    if (plan->form == QUERY_DISTINCT_ON)
+        splice_copy(&draft->splice, plan->order_rest.start, plan->order_rest.end);
 }
 
 static void put_own_order(struct draft *draft)
@@ -60,8 +62,8 @@ static void put_statement_order(struct draft *draft)
 {
     if (!draft->has_hidden)
         put_own_order(draft);
-    else if (draft->plan->form == QUERY_DISTINCT_ON)
-        put_distinct_order(draft);
+    else if (draft->spells_order)
+        put_spelled_order(draft);
     else
         draft_put_order(draft, "");
 }
@@ -129,12 +131,45 @@ static void put_hidden(struct draft *draft)
 {
     const struct pgseek_plan *plan = draft->plan;
 
-    if (!draft->has_hidden)
+    if (!draft->has_hidden || (draft->keeps_keys && plan->star == PLAN_STAR_LAST))
         return;
-    for (size_t i = 0; i < plan->nkeys; i++)
-        text_format(&draft->splice.text, "%s %s AS " PLAN_KEY_NAME "%zu", i || plan->has_targets ? "," : "",
-                    plan->keys[i].is.expr, i + 1);
+    for (size_t i = 0; i < plan->nkeys; i++) {
+        const char *comma = i || plan->has_targets ? "," : "";
+
+        if (draft->keeps_keys)
+            text_format(&draft->splice.text, "%s " DRAFT_KEPT_NAME "." PLAN_KEY_NAME "%zu AS " PLAN_KEY_NAME "%zu",
+                        comma, i + 1, i + 1);
+        else
+            text_format(&draft->splice.text, "%s %s AS " PLAN_KEY_NAME "%zu", comma, plan->keys[i].is.expr, i + 1);
+    }
     put_blank_before(draft, plan->cut.list_end);
+}
+
+/* OFFSET 0 keeps the server from making it a part of the level, where it would be computed again after the wait. */
+static void put_kept_keys(struct draft *draft)
+{
+    const struct pgseek_plan *plan = draft->plan;
+    struct text *text = &draft->splice.text;
+
+    text_puts(text, ", LATERAL (SELECT");
+    for (size_t i = 0; i < plan->nkeys; i++)
+        text_format(text, "%s %s AS " PLAN_KEY_NAME "%zu", i ? "," : "", plan->keys[i].is.expr, i + 1);
+    text_puts(text, " OFFSET 0) " DRAFT_KEPT_NAME " ");
+}
+
+#define WHERE_LENGTH 5 /* of the word */
+
+/* From behind the select list to the end of FROM. */
+static size_t put_from(struct draft *draft)
+{
+    const struct cut *cut = &draft->plan->cut;
+    size_t end = cut->where ? cut->where - WHERE_LENGTH : cut->where_end;
+
+    if (!draft->keeps_keys)
+        return cut->list_end;
+    splice_copy(&draft->splice, cut->list_end, end);
+    put_kept_keys(draft);
+    return end;
 }
 
 static void put_predicate(struct draft *draft, size_t branch)
@@ -155,18 +190,19 @@ static void put_body(struct draft *draft, size_t branch)
     struct text *text = &draft->splice.text;
     size_t clause = draft->has_having ? cut->having : cut->where;
     size_t end = draft->has_having ? cut->having_end : cut->where_end;
+    size_t start = put_from(draft);
 
     if (!draft->has_boundary) {
-        splice_copy(&draft->splice, cut->list_end, cut->body_end);
+        splice_copy(&draft->splice, start, cut->body_end);
         return;
     }
     if (clause) {
-        splice_copy(&draft->splice, cut->list_end, clause);
+        splice_copy(&draft->splice, start, clause);
         text_puts(text, " (");
         splice_copy(&draft->splice, clause, end);
         text_puts(text, ") AND (");
     } else {
-        splice_copy(&draft->splice, cut->list_end, end);
+        splice_copy(&draft->splice, start, end);
         text_puts(text, draft->has_having ? " HAVING " : " WHERE ");
     }
     put_predicate(draft, branch);

@@ -16,6 +16,8 @@ struct draft {
     bool is_turned;     /* it runs backward, and its rows are turned round again */
     bool has_hidden;    /* else ORDER BY stays the client's, with tie-breakers behind it (DECLARE) */
     bool has_having;    /* the predicate goes to HAVING */
+    bool spells_order;  /* ORDER BY has the client's own items, and not the hidden columns */
+    bool keeps_keys;    /* rows are locked, and may change while they are waited for: see DRAFT_KEPT_NAME */
     size_t nbranches;   /* of a UNION; 1: one text */
     size_t fetch_param; /* n of $n; 0: none */
     size_t limit_param;
@@ -32,6 +34,11 @@ void draft_put_page_limit(struct draft *draft);
 
 /* draft_inner.c: the statement around an inner level, see PGSEEK_ROWS_INNER. */
 void draft_put_inner(struct draft *draft);
+
+/* A sub-select behind FROM that has the keys as the snapshot has them. When a lock was waited for, the server gives the
+ * row as it is then, in its old place; only what is not locked stays as it was read. A cursor by the new key would skip
+ * rows that nobody has touched, or give them twice. */
+#define DRAFT_KEPT_NAME "pgseek_s"
 
 /* What an inner level's rows are called where they are kept, and the table that counts them. */
 #define DRAFT_PAGE_NAME "pgseek_p"

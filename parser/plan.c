@@ -172,6 +172,23 @@ static bool copy_params(struct pgseek_plan *plan, const struct pgseek_query *que
     return !plan->arena.failed;
 }
 
+/* Where `*` without a relation stands in the select list. */
+static int find_star(const PgQuery__SelectStmt *level)
+{
+    int found = PLAN_STAR_NONE;
+
+    for (size_t i = 0; i < level->n_target_list; i++) {
+        const PgQuery__ColumnRef *column = tree_column(level->target_list[i]->res_target->val);
+
+        if (!column || !tree_is_star(column) || column->n_fields > 1)
+            continue;
+        if (found != PLAN_STAR_NONE || i + 1 < level->n_target_list)
+            return PLAN_STAR_AMONG;
+        found = PLAN_STAR_LAST;
+    }
+    return found;
+}
+
 static bool copy_query(struct pgseek_plan *plan, const struct pgseek_query *query)
 {
     plan->len = query->lex.len;
@@ -179,6 +196,7 @@ static bool copy_query(struct pgseek_plan *plan, const struct pgseek_query *quer
     plan->verb = query->verb;
     plan->has_targets = query->level->n_target_list > 0;
     plan->is_locking = query->level->n_locking_clause > 0;
+    plan->star = find_star(query->level);
     plan->is_inner = query->is_inner;
     plan->level_ordinal = query->level_ordinal;
     plan->limit_kind = query->limit.kind;

@@ -76,6 +76,11 @@ struct pgseek_plan {
     bool is_partitioned; /* the first key's table is, by the first key */
     bool depends_on_settings;
     bool is_locking;
+    enum {
+        PLAN_STAR_NONE,
+        PLAN_STAR_LAST, /* the last select item is the only one: columns of another relation come last by themselves */
+        PLAN_STAR_AMONG
+    } star;
     enum pgseek_number_kind limit_kind;
     int64_t limit; /* of a literal one */
     uint32_t *param_oids;

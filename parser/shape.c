@@ -218,8 +218,9 @@ static enum pgseek_reason check(const struct draft *draft, const struct pgseek_s
 {
     const struct pgseek_plan *plan = draft->plan;
     const struct check_edits edits = {
-        .nkeys = draft->has_hidden ? plan->nkeys : 0,
+        .nkeys = draft->has_hidden && !(draft->keeps_keys && plan->star == PLAN_STAR_LAST) ? plan->nkeys : 0,
         .key_name = PLAN_KEY_NAME,
+        .kept_name = draft->keeps_keys ? DRAFT_KEPT_NAME : NULL,
         .has_predicate = draft->has_boundary,
         .has_having = draft->has_having,
         .had_clause = (draft->has_having ? plan->cut.having : plan->cut.where) != 0,
@@ -306,10 +307,14 @@ struct pgseek_shape *pgseek_shape_new(const struct pgseek_plan *plan, const stru
         .has_boundary = key->seek == PGSEEK_SEEK_AFTER || key->seek == PGSEEK_SEEK_BEFORE,
         .is_turned = key->seek == PGSEEK_SEEK_BEFORE || key->seek == PGSEEK_SEEK_LAST,
         .has_hidden = plan->verb != PGSEEK_VERB_DECLARE,
+        .keeps_keys = plan->is_locking && plan->form == QUERY_PLAIN && plan->verb != PGSEEK_VERB_DECLARE &&
+                      plan->star != PLAN_STAR_AMONG,
         .has_having =
             plan->form == QUERY_GROUPED || (plan->form != QUERY_WINDOW && (plan->cut.ngroups > 0 || plan->cut.having)),
     };
 
+    /* An index is in the order of the client's own items, not of columns that are kept apart. */
+    draft.spells_order = plan->form == QUERY_DISTINCT_ON || (draft.keeps_keys && are_keys_items(plan));
     *reason = PGSEEK_REASON_NOMEM;
     if (mapped && make_keys(&draft, &scratch))
         *reason = make(mapped, &draft);

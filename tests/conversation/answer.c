@@ -102,6 +102,21 @@ static bool is_wrapped(const struct answer *answer)
     return starts(answer->sql, "SELECT c.*");
 }
 
+static bool is_union(const struct answer *answer)
+{
+    return strstr(answer->sql, " UNION ALL (");
+}
+
+/* A set operation's columns are of no table; their names are as bad as they can be. */
+static void forget_tables(struct answer *answer)
+{
+    for (size_t i = 0; i < answer->ncolumns; i++) {
+        snprintf(answer->column[i].name, sizeof answer->column[i].name, "u%zu", i + 1);
+        answer->column[i].table_oid = 0;
+        answer->column[i].attnum = 0;
+    }
+}
+
 /* The select list up to FROM: known names, and the hidden key behind them. */
 static void read_posts(struct answer *answer)
 {
@@ -114,6 +129,8 @@ static void read_posts(struct answer *answer)
                 continue;
             add_column(answer, posts_columns[i].name, len, posts_columns[i].type_oid, posts_columns[i].attnum);
         }
+    if (is_union(answer))
+        forget_tables(answer);
     if (strstr(answer->sql, "AS pgseek_k1"))
         add_column(answer, "pgseek_k1", 9, OID_INT8, 1);
     if (strstr(answer->sql, "AS pgseek_k2"))
@@ -163,8 +180,11 @@ struct posts_run { /* ids `first`, first + step ... `count` of them */
 static struct posts_run plan_posts(const struct answer *answer, const struct answer_value *params, int rows)
 {
     bool is_descending = strstr(answer->sql, "order by id desc") || strstr(answer->sql, "ORDER BY pgseek_k1 DESC");
-    int64_t low = number_behind(answer, "\"id\" OPERATOR(pg_catalog.>)", params, 0);
-    int64_t high = number_behind(answer, "\"id\" OPERATOR(pg_catalog.<)", params, rows + 1);
+    bool by_time = is_union(answer); /* by (created_at, id) in two directions; both hold the same number */
+    int64_t low = number_behind(
+        answer, by_time ? "\"created_at\" OPERATOR(pg_catalog.>)" : "\"id\" OPERATOR(pg_catalog.>)", params, 0);
+    int64_t high = number_behind(
+        answer, by_time ? "\"created_at\" OPERATOR(pg_catalog.<)" : "\"id\" OPERATOR(pg_catalog.<)", params, rows + 1);
     int64_t limit = number_behind(answer, " limit ", params, INT64_MAX);
     int64_t offset = number_behind(answer, " offset ", params, 0);
     int64_t count = high - low - 1 - offset;
@@ -423,7 +443,7 @@ void answer_read(struct answer *answer, struct span sql, const uint32_t *oids, s
     free(stripped);
     if (!*answer->sql) {
         answer->kind = ANSWER_EMPTY;
-    } else if (starts(answer->sql, "select") || is_facts(answer)) {
+    } else if (starts(answer->sql, "select") || starts(answer->sql, "(select") || is_facts(answer)) {
         read_select(answer);
     } else if (!read_command(answer)) {
         answer->kind = ANSWER_ERROR;

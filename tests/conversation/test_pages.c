@@ -11,6 +11,7 @@
 
 #define FEED "select id, body from posts order by id limit 2 /* pgseek */"
 #define FEED_BY(cursor) "select id, body from posts order by id limit 2 /* pgseek cursor=" cursor " */"
+#define MIXED(option) "select id, body from posts order by created_at, id desc limit 2 /* pgseek " option " */"
 #define BOUND "select id, body from posts where id > $1 order by id limit $2 /* pgseek cursor=$3 */"
 
 static const struct talk talks[] = {
@@ -213,6 +214,34 @@ static const struct talk talks[] = {
      .script = "P a " FEED "\nH\nwait\nB x a\nH\nwait\nD P x\nE x 0\nH\nwait\nS",
      .expected = "1 2 T(id,body) D(1,b1) D(2,b2) [first 2 more next] C(SELECT 2) Z(I)",
      .server = {.rows = 3}},
+    /* a text that the server describes otherwise */
+    {.name = "a union, simple",
+     .script = "Q " MIXED("") "\nwait\nQ " MIXED("cursor={next}") "\nwait\nQ " MIXED("cursor={prev}") "\nQ select 1",
+     .expected = "T(id,body) D(1,b1) D(2,b2) [first 2 more next] C(SELECT 2) Z(I) T(id,body) D(3,b3) D(4,b4) [keyset 2 "
+                 "more prev next back] C(SELECT 2) Z(I) T(id,body) D(1,b1) D(2,b2) [keyset 2 more next] C(SELECT 2) "
+                 "Z(I) T(?column?) D(1) C(SELECT 1) Z(I)",
+     .server = {.rows = 5}},
+    {.name = "a union, extended",
+     .script = "P - " MIXED("cursor=$1") "\nB - - NULL\nD P -\nE - 0\nS\nwait\nB - - {next} ; 1\nD P -\nE - 0\nD S "
+                                         "-\nS\nwait\nP - select 1\nB - -\nD P -\nE - 0\nS",
+     .expected =
+         "1 2 T(id,body) D(1,b1) D(2,b2) [first 2 more next] C(SELECT 2) Z(I) 2 T(id:1,body:1) "
+         "D(\\0\\0\\0\\0\\0\\0\\0\\3,b3) D(\\0\\0\\0\\0\\0\\0\\0\\4,b4) [keyset 2 more prev next back] C(SELECT "
+         "2) t(25) T(id,body) Z(I) 1 2 T(?column?) D(1) C(SELECT 1) Z(I)",
+     .server = {.rows = 5}},
+    {.name = "a union, named, in a pipeline and in portions",
+     .script = "P a " MIXED("cursor=$1") "\nB - a NULL\nE - 0\nS\nwait\nB x a {next}\nB y a {next}\nD P y\nE x 1\nD P "
+                                         "x\nE y 0\nE x 0\nS",
+     .expected = "1 2 D(1,b1) D(2,b2) [first 2 more next] C(SELECT 2) Z(I) 2 2 T(id,body) D(3,b3) [keyset 1 more prev "
+                 "next back] s T(id,body) D(3,b3) D(4,b4) [keyset 2 more prev next back] C(SELECT 2) D(4,b4) [keyset 2 "
+                 "more prev next back] C(SELECT 1) Z(I)",
+     .server = {.rows = 5}},
+    {.name = "the original cannot be described",
+     .script = "Q " MIXED("") "\nwait\nP n " MIXED("cursor=$1") "\nS\nB - n {next}\nE - 0\nS\nQ select 1",
+     .expected =
+         "T(id,body) D(1,b1) D(2,b2) [first 2 more next] C(SELECT 2) Z(I) 1 Z(I) 2 E(0A000) Z(I) T(?column?) D(1) "
+         "C(SELECT 1) Z(I)",
+     .server = {.rows = 5, .faults = {{.where = "limit 2", .on = 'D', .sqlstate = "0A000", .position = 9, .skip = 3}}}},
     /* delivery */
     {.name = "columns",
      .script = "Q select id from posts order by id limit 2 /* pgseek deliver=columns */",

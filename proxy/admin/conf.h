@@ -61,6 +61,7 @@ struct conf {
     unsigned deliver;
     enum conf_offset_policy offset_policy;
     int64_t max_offset; /* 0: no bound */
+    int total_timeout;  /* seconds */
     size_t nscope;
     char *scope[CONF_MAX_SCOPE]; /* names of settings that a cursor is bound to */
     /* operation */

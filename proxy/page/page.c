@@ -35,6 +35,7 @@ void page_unref(struct page *page)
     buf_fini(&page->last);
     buf_fini(&page->held);
     buf_fini(&page->incoming);
+    buf_fini(&page->total);
     mem_free(page);
 }
 
@@ -401,6 +402,7 @@ bool page_report(const struct page *page, const struct page_seal *seal, bool sus
         prev_ok = put_prev(page, seal, has_prev, &prev);
     }
     *report = (struct page_report){
+        .has_total = page->asks_total,
         .is_too_long = has_more && !next_ok,
         .value = {
             [PAGE_NEXT_CURSOR] = text_of(&next, next_ok),
@@ -408,7 +410,7 @@ bool page_report(const struct page *page, const struct page_seal *seal, bool sus
             [PAGE_HAS_MORE] = switch_text(has_more),
             [PAGE_HAS_PREV] = switch_text(has_prev),
             [PAGE_ROWS] = page_makes_cursors(page) ? number_text((uint64_t)page->delivered) : mem_strndup("", 0),
-            [PAGE_TOTAL] = mem_strndup("", 0),
+            [PAGE_TOTAL] = mem_strndup((const char *)page->total.ptr, page->total.len),
             [PAGE_ACTION] = action_text(page),
             [PAGE_ID] = number_text(page->id),
         }};
@@ -443,8 +445,8 @@ void page_put_report(const struct page *page, const struct page_report *report, 
     if (page->deliver & PGSEEK_DELIVER_STATUS) {
         for (size_t i = 0; i < PAGE_RESULTS; i++) {
             char name[32];
-            if (i == PAGE_TOTAL && !*report->value[i])
-                continue; /* only when it was asked for */
+            if (i == PAGE_TOTAL && !page->asks_total && !page->retracts_total)
+                continue;
             snprintf(name, sizeof name, "pgseek.%s", result_names[i]);
             wire_put_status(out, name, report->value[i]);
         }

@@ -44,6 +44,9 @@ struct page {
     struct buf first, last; /* keys of the page's first and last row, if it has any */
     struct buf held;        /* deliver=columns: the last row, until it is known whether another follows */
     struct buf incoming;    /* the cursor that the page was asked with */
+    struct buf total;       /* the rows of all pages; empty: not known */
+    bool asks_total;        /* it was asked for */
+    bool retracts_total;    /* it was not, and the client still holds another page's */
 };
 
 /* What seals the page's cursors. */
@@ -96,6 +99,7 @@ bool page_result_find(const char *name, enum page_result *result);
 
 struct page_report {
     char *value[PAGE_RESULTS];
+    bool has_total;   /* it was asked for, found or not */
     bool is_too_long; /* no cursor could be made of the last row: its keys are too long */
 };
 void page_report_fini(struct page_report *report);

@@ -33,8 +33,8 @@ static enum step read_bind(struct decision *d)
 static enum step read_execute(struct decision *d)
 {
     const struct request *request = d->request;
-    if (request->bind && request->bind->nparams > 0)
-        return STEP_ORIGINAL; /* EXECUTE itself has none */
+    if (request->bind && (request->bind->nparams > 0 || request->bind->nformats > 1))
+        return STEP_ORIGINAL; /* EXECUTE itself has no parameters */
     struct pgseek_reading reading = planning_reading(d->session, request->execute);
     d->execute = pgseek_execute_new((const char *)request->execute.ptr, request->execute.len, &reading, &d->reason);
     if (!d->execute)

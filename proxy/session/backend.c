@@ -142,6 +142,8 @@ static enum action reply_row(struct session *session, struct pending *head, stru
         return unexpected(session);
     if (head->role == ROLE_CONTEXT || head->role == ROLE_FACTS)
         return inquiry_row(session, head, body_of(message));
+    if (head->role == ROLE_TOTAL)
+        return total_row(session, body_of(message));
     if (head->role == ROLE_GUARD)
         return deliver_digests(session, page_of(head), body_of(message));
     if (is_ours(head))
@@ -312,8 +314,10 @@ static enum action error_client(struct session *session, struct pending *head, s
     fail_group(session);
     if (inquiry && inquiry->state == INQUIRY_RUNNING && !inquiry->own_sync)
         inquiry_reset(inquiry);
-    if (session->tagging)
+    if (session->tagging) {
+        total_lost(session);
         retry_over(session);
+    }
     return action;
 }
 
@@ -328,6 +332,9 @@ static enum action reply_error(struct session *session, struct pending *head, st
     case ROLE_DESCRIBE:
     case ROLE_PROBE:
     case ROLE_SIDE_END: return inquiry_failed(session);
+    case ROLE_ASIDE:
+    case ROLE_TOTAL:
+    case ROLE_TOTAL_END: return total_failed(session, body_of(message));
     case ROLE_GUARD: return guard_failed(session, page_of(head), body_of(message));
     case ROLE_REFUSE: return error_refused(session, head, message);
     case ROLE_SHAPE:
@@ -370,6 +377,8 @@ static enum action reply_ready(struct session *session, struct pending *head, st
         login_done(session);
     if (role == ROLE_SIDE_END)
         inquiry_ended(session);
+    if (role == ROLE_TOTAL_END)
+        total_ended(session);
     if (role == ROLE_DISCARD)
         return retry_again(session);
     return role == ROLE_CLIENT ? ACTION_FORWARD : ACTION_DONE;
@@ -457,6 +466,9 @@ enum action backend_stream(struct session *session, uint8_t type, bool *drop)
     if (session->opaque && type == 'Z' && session->state == STATE_LOGIN)
         login_done(session);
     if (session->opaque || !rule->reply || (head && passes_by(head, type)))
+        return ACTION_FORWARD;
+    *drop = head && head->role == ROLE_TOTAL && type == 'D'; /* the plan of very many partitions: no total */
+    if (*drop)
         return ACTION_FORWARD;
     if (!head) /* an error or notice out of turn is the server's own way to say goodbye */
         return type == 'E' || rule->anywhere ? ACTION_FORWARD : unexpected(session);

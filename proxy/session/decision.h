@@ -42,6 +42,10 @@ enum step arguments_token(struct decision *decision);
 /* Gives the parameters the types that the server has said. */
 enum step arguments_bind(struct decision *decision);
 
+/* ---- total.c ---- */
+/* The total is at hand, or cannot be had, or is asked for. */
+enum step total_step(struct decision *decision);
+
 /* ---- planning.c ---- */
 /* How a text of the session is to be read. */
 struct pgseek_reading planning_reading(const struct session *session, struct span sql);

@@ -125,6 +125,20 @@ struct retry {
 };
 #define RETRY_MAX_KEPT 65536
 
+/* The total of the page in hand. */
+#define TOTAL_MAX_DIGITS 20
+struct total {
+    enum {
+        TOTAL_IDLE,
+        TOTAL_RUNNING,
+        TOTAL_ANSWERED, /* value holds it, or is empty */
+        TOTAL_REFUSED   /* the client's own message in front of it failed: the one in hand is dropped */
+    } state;
+    bool is_estimate;
+    bool is_lost;
+    struct buf value;
+};
+
 /* What only sessions that meet pgseek need. */
 struct tagging {
     char reserved[32];      /* the name of our statements and portals on the server */
@@ -135,6 +149,7 @@ struct tagging {
     bool asked_again;       /* for the message in hand: its cursor did not fit what was known */
     struct inquiry inquiry;
     struct retry retry;
+    struct total total;
     struct kept *kept; /* all of the session's */
     uint32_t kept_count;
     struct page_report results; /* of the last page, for SHOW */
@@ -293,6 +308,15 @@ bool setting_collect(struct session *session, const struct pgseek_settings *tag,
                      bool *cursor_from_variable, struct pgseek_error *error) MUST_USE;
 /* A pgseek.x given at startup. */
 bool setting_startup(void *session, const char *name, const char *value);
+
+/* ---- total.c ---- */
+void total_reset(struct total *total);
+enum action total_row(struct session *session, struct span body);
+/* The server refused something of it: there is no total. */
+enum action total_failed(struct session *session, struct span body);
+/* A message of the client in front of it failed. */
+void total_lost(struct session *session);
+void total_ended(struct session *session);
 
 /* ---- refuse.c ---- */
 /* Answers the message in hand with an error of class PS, as the server would: the group or query fails. */

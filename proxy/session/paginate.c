@@ -49,6 +49,10 @@ static enum step step_order(struct decision *d)
         session->drop_to_sync = !d->request->simple;
         return STEP_DONE;
     }
+    if (session->tagging->total.state == TOTAL_REFUSED) {
+        session->drop_to_sync = !d->request->simple;
+        return STEP_DONE;
+    }
     if (session->status == 'E' && !session->ran)
         return STEP_ORIGINAL; /* nothing can have ended the failed block: the server says 25P02 */
     return STEP_ON;
@@ -73,9 +77,6 @@ static enum step step_mode(struct decision *d)
     if (d->request->statement->tag.several)
         return decision_reject(d, PGSEEK_PS000, "a page must be sent alone", "The text holds several statements.",
                                "Send the tagged statement alone.");
-    if (d->settings.total != PGSEEK_TOTAL_NONE)
-        return decision_reject(d, PGSEEK_PS000, "total is not available yet", "This version does not count rows.",
-                               "Leave total away.");
     if (d->request->statement->verb == PGSEEK_VERB_DECLARE && d->token.len == 0)
         return decision_pass(d, PGSEEK_REASON_DECLARE);
     if (d->session->doubtful ||
@@ -216,6 +217,13 @@ static void column_formats(const struct decision *d, struct page *page)
         page->column_format[i] = get_u16(bind->results + 2 * (n == 1 ? 0 : n - 2 + i));
 }
 
+/* Drivers keep what they were told: a total must not stand beside the next page. */
+static bool had_total(const struct tagging *tagging)
+{
+    const char *total = tagging->results.value[PAGE_TOTAL];
+    return total && *total;
+}
+
 static struct page *new_page(const struct decision *d)
 {
     struct page *page = page_new();
@@ -228,11 +236,14 @@ static struct page *new_page(const struct decision *d)
     page->token_place = d->request->statement->token_place;
     page->token_len = d->request->statement->token_len;
     page->tail = d->settings.tail;
+    page->asks_total = d->settings.total != PGSEEK_TOTAL_NONE;
+    page->retracts_total = had_total(tagging);
+    buf_put_span(&page->total, buf_span(&tagging->total.value));
     page->limit = d->limit;
     page->id = d->session->id << 32 | ++tagging->pages;
     column_formats(d, page);
     buf_put_span(&page->incoming, d->token);
-    if (page->incoming.failed) {
+    if (page->incoming.failed || page->total.failed) {
         page_unref(page);
         return NULL;
     }
@@ -346,8 +357,8 @@ static enum action carry_out_page(struct decision *d)
 
 static enum step decide(struct decision *d)
 {
-    static enum step (*const steps[])(struct decision *) = {step_order,   step_settings, step_mode,  planning_step,
-                                                            step_numbers, step_cursor,   step_offset};
+    static enum step (*const steps[])(struct decision *) = {step_order,   step_settings, step_mode,   planning_step,
+                                                            step_numbers, step_cursor,   step_offset, total_step};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         enum step step = steps[i](d);
         if (step != STEP_ON)
@@ -382,6 +393,8 @@ enum action paginate(struct session *session, const struct request *request)
     if (step != STEP_HOLD)
         session->tagging->asked_again = false;
     enum action action = carry_out(&d, step);
+    if (step != STEP_HOLD && action != ACTION_HOLD)
+        total_reset(&session->tagging->total);
     cursor_fini(&d.boundary.cursor);
     planned_unref(d.planned);
     pgseek_execute_free(d.execute);

@@ -23,19 +23,22 @@ enum pending_kind {
 };
 
 enum pending_role {
-    ROLE_CLIENT,   /* the client's own: the reply goes to it */
-    ROLE_SWALLOW,  /* ours, nothing to learn */
-    ROLE_CONTEXT,  /* ours: a side query for the session's context ... */
-    ROLE_FACTS,    /* ... for the catalog's facts ... */
-    ROLE_DESCRIBE, /* ... the description of the client's statement ... */
-    ROLE_PROBE,    /* ... or of a text that the facts want described: the server may refuse it */
-    ROLE_SIDE_END, /* ours: the last reply of the side queries */
-    ROLE_SHAPE,    /* ours: the Parse of a page's text */
-    ROLE_NAMES,    /* ours: the description of the client's statement, which the page is to show as its own */
-    ROLE_PAGE,     /* the Bind of a page: the reply is the client's BindComplete, unless it has had it */
-    ROLE_GUARD,    /* ours: the guard of a page */
-    ROLE_REFUSE,   /* ours: a Parse that fails in the place of a refused message */
-    ROLE_DISCARD   /* a Sync whose ReadyForQuery the client has no use for */
+    ROLE_CLIENT,    /* the client's own: the reply goes to it */
+    ROLE_SWALLOW,   /* ours, nothing to learn */
+    ROLE_CONTEXT,   /* ours: a side query for the session's context ... */
+    ROLE_FACTS,     /* ... for the catalog's facts ... */
+    ROLE_DESCRIBE,  /* ... the description of the client's statement ... */
+    ROLE_PROBE,     /* ... or of a text that the facts want described: the server may refuse it */
+    ROLE_SIDE_END,  /* ours: the last reply of the side queries */
+    ROLE_SHAPE,     /* ours: the Parse of a page's text */
+    ROLE_NAMES,     /* ours: the description of the client's statement, which the page is to show as its own */
+    ROLE_PAGE,      /* the Bind of a page: the reply is the client's BindComplete, unless it has had it */
+    ROLE_GUARD,     /* ours: the guard of a page */
+    ROLE_ASIDE,     /* ours: around a total, where an error only empties it ... */
+    ROLE_TOTAL,     /* ... the Execute that brings it ... */
+    ROLE_TOTAL_END, /* ... and the last Sync */
+    ROLE_REFUSE,    /* ours: a Parse that fails in the place of a refused message */
+    ROLE_DISCARD    /* a Sync whose ReadyForQuery the client has no use for */
 };
 
 struct follow; /* what else hangs on an entry; owned by whoever fills it */

@@ -59,6 +59,7 @@ static void tagging_free(struct tagging *tagging)
     inquiry_reset(&tagging->inquiry);
     catalog_fini(&tagging->inquiry.catalog);
     buf_fini(&tagging->retry.kept);
+    buf_fini(&tagging->total.value);
     page_report_fini(&tagging->results);
     buf_fini(&tagging->scratch);
     mem_free(tagging);

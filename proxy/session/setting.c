@@ -14,10 +14,18 @@
 
 /* ---- values ---- */
 
+/* pgseek.total is an option and a result: once a page has been asked for it, it is that page's. */
+static bool is_known_total(const struct session *session, const char *name)
+{
+    return session->tagging && session->tagging->results.has_total && strcmp(name, page_result_name(PAGE_TOTAL)) == 0;
+}
+
 const char *setting_value(struct session *session, const char *name)
 {
     enum pgseek_option option;
     enum page_result result;
+    if (is_known_total(session, name))
+        return session->tagging->results.value[PAGE_TOTAL];
     if (pgseek_option_find(name, strlen(name), &option)) {
         const char *value = variables_get(session->variables, option);
         return value ? value : "";

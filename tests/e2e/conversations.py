@@ -137,7 +137,10 @@ SESSION = ['DEALLOCATE ALL', 'DEALLOCATE s1', 'DEALLOCATE PREPARE s2', 'DISCARD 
            'DECLARE c CURSOR FOR SELECT id FROM posts ORDER BY id', 'FETCH 2 FROM c', 'MOVE 1 IN c', 'CLOSE c',
            'DECLARE d CURSOR FOR SELECT id FROM posts ORDER BY id LIMIT 4 /* pgseek */', 'FETCH ALL FROM d',
            'COPY (SELECT id, body FROM posts ORDER BY id) TO STDOUT', 'COPY (SELECT id FROM posts ORDER BY id LIMIT 3 /* pgseek */) TO STDOUT',
-           'PREPARE q1 AS SELECT id FROM posts ORDER BY id LIMIT $1 /* pgseek */', 'EXECUTE q1(3)', 'EXECUTE s1', 'EXECUTE s1(1, 2)', 'DEALLOCATE q1']
+           'PREPARE q1 AS SELECT id FROM posts ORDER BY id LIMIT $1 /* pgseek */', 'EXECUTE q1(3)', 'EXECUTE s1', 'EXECUTE s1(1, 2)', 'DEALLOCATE q1',
+           'DECLARE e CURSOR WITH HOLD FOR SELECT id FROM posts ORDER BY id LIMIT 4 /* pgseek */', 'FETCH 2 FROM e', 'COPY (SELECT 1 /* pgseek */) TO STDOUT',
+           'EXPLAIN (COSTS off) SELECT id FROM posts WHERE nosuch ORDER BY id LIMIT 3 /* pgseek */', 'EXPLAIN (COSTS off) SELECT id FROM posts ORDER BY id LIMIT 3 /* pgseek */',
+           'EXPLAIN (COSTS off, nosuch) SELECT id FROM posts ORDER BY id LIMIT 3 /* pgseek */', 'CREATE TEMP TABLE made AS SELECT id FROM posts ORDER BY id LIMIT 2 /* pgseek */']
 # What changes the ground under a page: the proxy may refuse the page (PS005), but never answer it differently.
 GROUND = ['SET search_path = other, public', 'SET search_path = public', "SET LOCAL search_path = 'other'", 'RESET search_path', 'SET ROLE limited',
           'RESET ROLE', "SET client_encoding = 'LATIN1'", 'SET standard_conforming_strings = off', 'RESET standard_conforming_strings',
@@ -161,6 +164,7 @@ class Conversation:
         self.rng = random.Random(f'{seed}/{ground}')
         self.ground = ground
         self.steps = []
+        self.by_sql = {}  # the same, by PREPARE
         self.statements = {}  # what the client believes to be prepared under a name
         self.unsynced = False
         self.stale = False  # there was a simple query, so the unnamed portal may be none of ours
@@ -177,8 +181,8 @@ class Conversation:
         if self.rng.random() < 0.4:
             self.command('BEGIN')
         for _ in range(self.rng.randrange(2, 14)):
-            self.rng.choices([self.page, self.chaos, self.transaction, self.session, self.simple, self.rebind],
-                             [10, 6, 1, 1, 1, 5] if self.churn else [6, 3, 2 + 2 * ground, 1 + 2 * ground, 2, 4])[0]()
+            self.rng.choices([self.page, self.chaos, self.transaction, self.session, self.simple, self.rebind, self.prepared],
+                             [10, 6, 1, 1, 1, 5, 2] if self.churn else [6, 3, 2 + 2 * ground, 1 + 2 * ground, 2, 4, 4])[0]()
         self.sync()
         self.query('ROLLBACK')
         self.query("SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; SET client_encoding = 'UTF8'")
@@ -370,6 +374,46 @@ class Conversation:
         # A cursor=$n in a simple query is refused, which is not what this comparison is about.
         self.query(literal(statement, self) if statement.extra or self.rng.random() < 0.95 else statement.sql)
 
+    # -- what SQL prepares and executes by name
+
+    def prepared(self):
+        """PREPARE, EXECUTE and DEALLOCATE of tagged and other statements; the names are those of the protocol's, too."""
+        rng = self.rng
+        name = rng.choice(['q1', 'q1', 'q2', 's1'])
+        if name not in self.by_sql or rng.random() < 0.3:
+            statement = self.pick()
+            while statement.extra and rng.random() < 0.5:
+                statement = self.pick()
+            if rng.random() < 0.8:
+                self.command(f'DEALLOCATE {name}')
+            self.command(f'PREPARE {name}{self.sql_types(statement)} AS {statement.sql}')
+            self.by_sql[name] = statement
+        for _ in range(rng.randrange(3)):
+            self.execute_by_sql(name)
+        if rng.random() < 0.2:
+            self.command(rng.choice([f'DEALLOCATE {name}', 'DEALLOCATE ALL', f'EXPLAIN (COSTS off) EXECUTE {name}(1, 2, 3, 4, 5, 6)']))
+
+    def sql_types(self, statement):
+        names = {INT2: 'int2', INT4: 'int4', INT8: 'bigint', TEXT: 'text'}
+        if statement.extra or (statement.types and self.rng.random() < 0.5):
+            return '(' + ', '.join([names[oid] for oid in statement.types] + ['text'] * statement.extra) + ')'
+        return ''
+
+    def execute_by_sql(self, name):
+        rng, statement = self.rng, self.by_sql[name]
+        values = [self.value(kind) for kind in statement.kinds + ['token'] * statement.extra]
+        spelled = ['NULL' if value is None else "'" + value.replace("'", "''") + "'" if isinstance(value, str) else
+                   rng.choice([str(value), str(value), f"'{value}'", f'{value}::int8']) for value in values]
+        if spelled and rng.random() < self.errors:
+            spelled = spelled[:-1]
+        arguments = f'({", ".join(spelled)})' if spelled else ''
+        sql = f'EXECUTE {name}{arguments}' + rng.choice(['', '', ';', ' /* pgseek */', ' -- x'])
+        if rng.random() < 0.4:
+            self.run(self.parse(self.name(), Statement(sql, columns=statement.columns)), self.portal())
+            self.end()
+        else:
+            self.command(sql)
+
     # -- how the steps are cut into writes
 
     def delivery(self):
@@ -529,8 +573,8 @@ def refusal(replies, *marks):
     return None
 
 
-# EXECUTE in SQL of a statement that the protocol prepared with cursor=$n is refused: the cursor would be ignored.
-REFUSALS = (b'MEXECUTE of a tagged statement',)
+# EXECUTE with an argument that may be a cursor and is no literal is refused: the cursor would be ignored.
+REFUSALS = (b'Mthis statement cannot be paginated: execute_args',)
 GROUND_REFUSALS = (b'CPS004\0', b'CPS005\0')  # only where the ground changes
 
 

@@ -97,8 +97,13 @@ def test_the_next_page_and_back(answers):
     assert answers[1][4] == posts(5, 1) + ["off"]
 
 
+def test_the_total_and_the_plan(answers):
+    assert answers[1][5][-1] == "1429"
+    assert any("Index Scan" in line for line in answers[1][6])
+
+
 def test_an_insert_at_the_head_moves_nothing(answers):
-    assert answers[1][5] == posts(10000, 9996) + posts(9995, 9991)
+    assert answers[1][7] == posts(10000, 9996) + posts(9995, 9991)
 
 
 def test_the_errors(answers):

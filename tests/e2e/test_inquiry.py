@@ -174,3 +174,19 @@ def test_old_literals_hide_no_cursor(proxy, sql, reads):
         if reads:
             messages = conn.ask(wire.query(f"{sql} /* pgseek */"))
             assert action(messages) == "pass: strings" and sum(m.kind == "D" for m in messages) == 2
+
+
+@pytest.mark.parametrize("mode", ["simple", "extended", "named"])
+def test_a_stable_key_is_bound_to_the_settings(conn, mode):
+    """Days begin elsewhere in another zone: its cursor is refused there, and good again when the zone is."""
+    asker = pages.MODES[mode](conn, "SELECT id::text FROM inquiry.post ORDER BY date_trunc('day', at) DESC, id LIMIT 3")
+    first = asker.ask()
+    second = asker.ask(first.next).rows
+    conn.ask(wire.query("SET TIME ZONE 'Asia/Tokyo'"))
+    with pytest.raises(wire.ServerError) as refused:
+        asker.ask(first.next)
+    assert refused.value.sqlstate == "PS004"
+    conn.ask(wire.query("RESET TIME ZONE"))
+    assert asker.ask(first.next).rows == second
+    conn.ask(wire.query("SET work_mem = '5MB'"))
+    assert asker.ask(first.next).rows == second

@@ -422,6 +422,7 @@ struct pgseek_key {
     bool nullable;
     bool is_text;         /* travels in client_encoding */
     const char *expr;     /* as written, for explain and advice */
+    const char *column;   /* which column it is; "" for an expression of the client's: that is in the contract */
     const char *identity; /* collation, its version and enum labels: what makes an order another order */
 };
 

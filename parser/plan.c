@@ -116,6 +116,7 @@ static bool make_key(struct pgseek_plan *plan, const struct order *order, size_t
         .nullable = from->nullable,
         .is_text = !is_encoding_free(from->type),
         .expr = arena_strdup(&plan->arena, text),
+        .column = arena_strdup(&plan->arena, from->node && !from->is_column ? "" : text),
         .identity = arena_format(&plan->arena, "%s|%s", from->collation, from->type->labels),
     };
     for (size_t s = 0; s < FACTS_OPERATORS; s++)

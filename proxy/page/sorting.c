@@ -8,12 +8,13 @@
 
 /* ---- what each mark is made of ---- */
 
+/* Which columns they are matters for tie-breakers: with another index the same statement has others. */
 static void put_keys(struct buf *text, const struct pgseek_plan *plan, const struct context *context)
 {
     (void)context;
     for (size_t i = 0; i < pgseek_plan_key_count(plan); i++) {
         const struct pgseek_key *key = pgseek_plan_key(plan, i);
-        buf_put_format(text, "%s %d\n", key->type_name, key->descending);
+        buf_put_format(text, "%s %d %s\n", key->type_name, key->descending, key->column);
     }
 }
 
@@ -152,7 +153,7 @@ bool sorting_fits(const struct pgseek_plan *plan, const struct context *context,
     if (!values_fit(plan, cursor, detail, size))
         return false;
     if (!same_mark(then, part, SORTING_KEYS))
-        return say("The types or directions of the sort keys have changed.", detail, size);
+        return say("The sort keys, their types or directions have changed.", detail, size);
     if (!nulls_fit(plan, then, cursor, detail, size))
         return false;
     if (!same_mark(then, part, SORTING_LABELS))
@@ -160,9 +161,10 @@ bool sorting_fits(const struct pgseek_plan *plan, const struct context *context,
     if (same_mark(then, part, SORTING_SETTINGS))
         return true;
     if (pgseek_plan_depends_on_settings(plan))
-        return say("A sort key depends on settings (TimeZone, DateStyle, lc_* ... or client_encoding), and one of them has "
-                   "changed.",
-                   detail, size);
+        return say(
+            "A sort key depends on settings (TimeZone, DateStyle, lc_* ... or client_encoding), and one of them has "
+            "changed.",
+            detail, size);
     snprintf(detail, size,
              "client_encoding is %.60s now, and was another when the cursor was made: a sort key is text.",
              context->value[PGSEEK_CTX_ENCODING]);

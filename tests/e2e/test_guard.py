@@ -228,3 +228,14 @@ def test_repeatable_read_sees_facts_and_rows_of_one_moment(conn, admin):
     outcome = Outcome(conn.ask(wire.extended(SQL, [token])))
     assert outcome.error in REFUSALS or outcome.codes == [5, 6, 7, 8]
     conn.ask(wire.query("ROLLBACK"))
+
+
+def test_a_cursor_of_another_tie_breaker_is_refused(conn, admin):
+    """Another unique index of the same type takes the place of the one that the cursor's values belong to."""
+    token = warm(conn)
+    admin.execute("ALTER TABLE guard_rows ADD COLUMN twin int4 NOT NULL GENERATED ALWAYS AS (1000 - code) STORED")
+    admin.execute("DROP INDEX guard_unique; CREATE UNIQUE INDEX guard_twin ON guard_rows (twin)")
+    outcome = Outcome(conn.ask(wire.extended(SQL, [token])))
+    assert outcome.error in REFUSALS
+    assert Outcome(conn.ask(wire.extended(SQL, [token]))).error == "PS004"
+    assert Outcome(conn.ask(wire.extended(SQL, [None]))).codes == [5, 4, 3, 2]

@@ -42,6 +42,7 @@ enum change {
     NULLS_MOVED,
     OTHER_TYPE,
     OTHER_DIRECTION,
+    OTHER_COLUMN,
     OTHER_COLLATION,
     OTHER_ENCODING,
     FEWER_KEYS
@@ -69,6 +70,8 @@ static void apply(struct pgseek_plan *plan, enum change change, struct cursor *c
         title->type_oid = 20;
         title->type_name = "pg_catalog.int8";
     }
+    if (change == OTHER_COLUMN)
+        title->column = "\"booking\".\"subtitle\"";
     if (change == OTHER_COLLATION)
         title->identity = "fr_FR c 2.37";
     if (change == FEWER_KEYS)
@@ -97,8 +100,9 @@ static void changes_are_told(void **state)
         {NULLS_MOVED, false, false, false, NULL},
         {OTHER_TYPE, false, false, false,
          "Sort key 1, \"booking\".\"title\", is of type pg_catalog.int8 now, and was of another."},
-        {OTHER_TYPE, false, false, true, "The types or directions of the sort keys have changed."},
-        {OTHER_DIRECTION, false, false, false, "The types or directions of the sort keys have changed."},
+        {OTHER_TYPE, false, false, true, "The sort keys, their types or directions have changed."},
+        {OTHER_COLUMN, false, false, false, "The sort keys, their types or directions have changed."},
+        {OTHER_DIRECTION, false, false, false, "The sort keys, their types or directions have changed."},
         {OTHER_COLLATION, false, false, false,
          "The collation of a sort key, its version, or the labels of an enum have changed."},
         {OTHER_ENCODING, false, false, false,

@@ -94,8 +94,7 @@ static void put_array(char *out, size_t room, const char *value, int is_null)
     snprintf(out + len, room - len, "%s", is_null ? "" : "\"");
 }
 
-/* One round of answers to what the facts want. */
-static void answer_facts(struct pgseek_facts *facts)
+void answer_facts(struct pgseek_facts *facts)
 {
     char arrays[PGSEEK_ASKED_LISTS][4096] = {{0}};
     const char *values[PGSEEK_ASKED_LISTS];

@@ -23,6 +23,8 @@ void walk_fault(const struct walk_case *walk, const char *format, ...) __attribu
 /* The result, when the server did what was asked; else the program ends. */
 PGresult *must(PGresult *result);
 void run(const char *sql);
+/* One round of answers to what the facts want of the catalog. */
+void answer_facts(struct pgseek_facts *facts);
 /* The plan of a statement, in as many rounds as the facts want. */
 struct pgseek_plan *ask_plan(const struct walk_case *walk, enum pgseek_reason *reason);
 /* Connects, makes the tables, runs `all` on a stack that may parse; the program's exit code. */

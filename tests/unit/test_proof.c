@@ -218,6 +218,7 @@ static const struct total_case proof_cases[] = {
     /* LATERAL holds for one row of what stands before it */
     {"a, LATERAL (SELECT b.id FROM b WHERE b.n = a.id) q", "q.id", "a.id"},
     {"a, LATERAL (SELECT b.id FROM b WHERE b.n = a.id) q", "a.id", "q.id"},
+    {"a, LATERAL (SELECT b.id FROM b WHERE b.n = a.b_id LIMIT 1) q WHERE a.id = q.id", "", "a.id"},
     {"a LEFT JOIN LATERAL (SELECT b.id FROM b WHERE b.n = a.id LIMIT 1) q ON true", "a.id", ""},
     {"a, LATERAL (VALUES (1), (a.id)) v(x)", "a.id", "none"},
     /* functions */
@@ -294,6 +295,47 @@ static void rows_are_told_apart(void **state)
     }
 }
 
+/* ---- single columns ---- */
+
+struct column_case {
+    const char *from;
+    const char *assumed;
+    const char *column;
+    bool is_known;
+};
+
+static const struct column_case column_cases[] = {
+    {"a", "a.id", "a.w", true},
+    {"a", "a.w", "a.id", false},
+    {"a JOIN b ON b.id = a.b_id", "a.b_id", "b.u", true},
+    {"a JOIN b ON b.id = a.b_id", "b.u", "a.b_id", true},
+    {"a JOIN b ON b.id = a.b_id", "b.u", "a.id", false},
+    {"a WHERE b_id = 1", "", "a.b_id", true},
+    /* 3, or NULL without a partner */
+    {"a LEFT JOIN b ON b.id = 3", "", "b.id", false},
+    {"a LEFT JOIN b ON b.id = 3", "a.id", "b.u", true},
+    {"a LEFT JOIN b ON b.id = a.b_id", "a.b_id", "b.id", false},
+    {"a LEFT JOIN b ON b.id = a.b_id", "b.id", "a.b_id", false},
+    {"b LEFT JOIN (a JOIN c ON c.x = a.id) ON true", "a.id", "c.x", true},
+};
+
+static void columns_follow(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof column_cases / sizeof *column_cases; i++) {
+        struct reading reading;
+        char sql[512];
+
+        snprintf(sql, sizeof sql, "SELECT 1 FROM %s", column_cases[i].from);
+        start(&reading, sql);
+        if (*column_cases[i].assumed)
+            proof_assume(&reading.proof, find(&reading, column_cases[i].assumed));
+        if (proof_is_known(&reading.proof, find(&reading, column_cases[i].column)) != column_cases[i].is_known)
+            fail_msg("FROM %s with %s: %s", column_cases[i].from, column_cases[i].assumed, column_cases[i].column);
+        finish(&reading);
+    }
+}
+
 /* ---- NULL ---- */
 
 struct null_case {
@@ -366,6 +408,8 @@ static const struct source_case source_cases[] = {
     {"SELECT b.id, c.y FROM b JOIN c ON c.x = b.id", "(1 2)"},
     {"SELECT a.id, b.id FROM a FULL JOIN b ON b.id = a.id", "(1 2)"},
     {"SELECT id FROM par", "inheritance"},
+    /* in ON, z is no column of c: it belongs to a level around this one */
+    {"SELECT c.x, c.y, b.id FROM c, a JOIN b ON a.id = z", "no_total_order"},
     /* grouping */
     {"SELECT g, count(*) FROM bag GROUP BY g", "(1)"},
     {"SELECT g FROM bag GROUP BY g, v", "no_total_order"},
@@ -618,10 +662,10 @@ static void work_is_bounded(void **state)
 static int tests(void)
 {
     const struct CMUnitTest all[] = {
-        cmocka_unit_test(rows_are_told_apart),      cmocka_unit_test(nulls_are_known),
-        cmocka_unit_test(derived_tables_have_keys), cmocka_unit_test(names_are_found),
-        cmocka_unit_test(windows_are_seen),         cmocka_unit_test(rests_are_complete),
-        cmocka_unit_test(work_is_bounded),
+        cmocka_unit_test(rows_are_told_apart), cmocka_unit_test(columns_follow),
+        cmocka_unit_test(nulls_are_known),     cmocka_unit_test(derived_tables_have_keys),
+        cmocka_unit_test(names_are_found),     cmocka_unit_test(windows_are_seen),
+        cmocka_unit_test(rests_are_complete),  cmocka_unit_test(work_is_bounded),
     };
     return cmocka_run_group_tests(all, NULL, NULL);
 }

@@ -44,6 +44,23 @@ static void put_spelled_order(struct draft *draft)
         splice_copy(&draft->splice, plan->order_rest.start, plan->order_rest.end);
 }
 
+/* The server groups in the order of ORDER BY only when both name the same output column: the client's own, and not a
+ * hidden one beside it. */
+static void put_grouped_order(struct draft *draft)
+{
+    const struct pgseek_plan *plan = draft->plan;
+    struct text *text = &draft->splice.text;
+
+    for (size_t i = 0; i < plan->nkeys; i++) {
+        text_puts(text, i ? ", " : "ORDER BY ");
+        if (plan->keys[i].is_spelled)
+            text_puts(text, plan->keys[i].is.expr);
+        else
+            text_format(text, PLAN_KEY_NAME "%zu", i + 1);
+        put_direction(text, &draft->keys[i]);
+    }
+}
+
 static void put_own_order(struct draft *draft)
 {
     const struct pgseek_plan *plan = draft->plan;
@@ -64,6 +81,8 @@ static void put_statement_order(struct draft *draft)
         put_own_order(draft);
     else if (draft->spells_order)
         put_spelled_order(draft);
+    else if (draft->plan->form == QUERY_GROUPED)
+        put_grouped_order(draft);
     else
         draft_put_order(draft, "");
 }

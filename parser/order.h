@@ -68,6 +68,8 @@ enum pgseek_reason order_make(struct order *order, const struct pgseek_query *qu
 
 /* How the level's rows spell the key; lives in the scope's arena. */
 const char *order_text(const struct order *order, const struct order_key *key);
+/* Whether that means the same in ORDER BY: a bare name there is an output column first. */
+bool order_is_spelled(const struct order *order, const struct order_key *key);
 
 /* ---- for order's own files ---- */
 

@@ -158,6 +158,15 @@ const char *order_text(const struct order *order, const struct order_key *key)
     return arena_strndup(arena, order->query->lex.sql + key->text.start, key->text.end - key->text.start);
 }
 
+bool order_is_spelled(const struct order *order, const struct order_key *key)
+{
+    if (order->form == QUERY_SET)
+        return false;
+    if (key->is_column)
+        return can_be_named(order, key->column);
+    return key->node && !tree_column(key->node) && key->text.end > key->text.start;
+}
+
 /* ---- adding ---- */
 
 bool order_same_key(const struct order_key *a, const struct order_key *b)

@@ -108,6 +108,7 @@ static bool make_key(struct pgseek_plan *plan, const struct order *order, size_t
     key->relation = from->relation;
     key->closes = from->closes;
     key->is_appended = from->is_appended;
+    key->is_spelled = order_is_spelled(order, from);
     key->is = (struct pgseek_key){
         .type_oid = from->type->oid,
         .type_name = arena_strdup(&plan->arena, from->type->name),

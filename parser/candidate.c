@@ -285,7 +285,17 @@ static bool same_key(const struct search *search, const struct scope_key *key)
     return true;
 }
 
-static bool add_key(struct search *search, const char *name, bool is_primary)
+/* For people: what makes it a key. */
+static const char *key_name(const struct search *search, const struct scope_key *origin)
+{
+    if (search->ngroups)
+        return "GROUP BY";
+    if (proof_is_total(&search->source->proof))
+        return origin ? origin->name : "a join's keys";
+    return search->ndistincts ? "DISTINCT ON" : "DISTINCT";
+}
+
+static bool add_key(struct search *search, const struct scope_key *origin)
 {
     const struct source *source = search->source;
     size_t *columns = arena_array(source->scope.arena, source->noutputs + 1, sizeof *columns);
@@ -296,7 +306,8 @@ static bool add_key(struct search *search, const char *name, bool is_primary)
     if (!columns || !is_key(search))
         return columns != NULL;
     struct scope_key *key = &search->keys[search->nkeys++];
-    *key = (struct scope_key){.columns = columns, .is_primary = is_primary, .name = name};
+    *key = (struct scope_key){
+        .columns = columns, .is_primary = origin && origin->is_primary, .name = key_name(search, origin)};
     key->rests = proof_rests(&source->proof);
     for (size_t i = 0; i < source->noutputs; i++)
         if (search->chosen[i])
@@ -334,7 +345,7 @@ static bool add_smallest(struct search *search, size_t relation, const struct sc
     for (size_t i = search->ntried; i-- > 0;)
         if (is_of_key(search->source, search->tried[i], relation, key))
             leave_out(search, search->tried[i]);
-    return add_key(search, key ? key->name : "GROUP BY, DISTINCT", key && key->is_primary);
+    return add_key(search, key);
 }
 
 /* ---- which outputs are worth a trial ---- */
@@ -404,7 +415,7 @@ static bool find_keys(struct search *search)
     if (!search->is_distinct || search->nkeys)
         return true;
     memset(search->chosen, true, search->source->noutputs); /* too many to be tried one by one */
-    return add_key(search, "DISTINCT", false);
+    return add_key(search, NULL);
 }
 
 static enum pgseek_reason why_not(const struct source *source)

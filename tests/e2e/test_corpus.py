@@ -192,9 +192,6 @@ def walk_inner(request, bench):
             expected, _ = corpus.fetch(bench.direct, reference, result=bench.format(mode))
             compare_inner(bench, page.rows, expected, reference, f"size {size}, {mode}, page {number}")
         check_inner_last(bench, mode, size, count)
-    if not case.collect:
-        whole, _ = bench.full("extended")
-        assert sorted(pages.rows_of(pages.forward(bench.asker("extended", 3)))) == sorted(whole, key=None) if None not in sum(whole, ()) else True
 
 
 def compare_inner(bench, rows, expected, reference, where):

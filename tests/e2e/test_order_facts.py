@@ -22,6 +22,7 @@ SEED = int(os.environ.get("PGSEEK_SEED", "0"))
 CHUNKS = 5
 STATEMENTS = 12  # of each world
 REFUSALS = {"PS004", "PS005"}
+MOVING = {"group", "window"}  # whose keys change with the rows
 
 
 def columns_of(bench, table, condition):
@@ -136,7 +137,7 @@ def check_world(bench, seed, outcomes):
             walk = Walk(bench, select, number)
         except wire.ServerError:
             continue
-        if walk.is_rewritten:
+        if walk.is_rewritten and not select.features & MOVING:
             walks.append(walk)
     for _ in range(2):
         change, table = rng.choice(CHANGES), rng.choice(world.tables)
@@ -150,6 +151,21 @@ def check_world(bench, seed, outcomes):
                 detail = getattr(error, "fields", {}).get("D", "")
                 pytest.fail(f"world {seed}, case {walk.number}, {property_test.mode_of(walk.number)}: {error} {detail}\n{walk.sql} {walk.select.text()[1]}\nafter {statements}\n{world.ddl}", pytrace=False)
     bench.leave(world)
+
+
+def test_another_tie_breaker_is_another_order(bench, proxy):  # noqa: F811
+    bench.direct.ask(wire.query("CREATE TABLE public.tied (id int4 NOT NULL, n int4 NOT NULL, m int4 NOT NULL, UNIQUE (id, m), UNIQUE (n, id));"
+                                "INSERT INTO public.tied SELECT i, 3, 1 FROM generate_series(1, 6) i"))
+    try:
+        pager = seek.Pager(bench.through, "SELECT id FROM public.tied ORDER BY id % 1 LIMIT {}")
+        first = pager.ask(size=2)
+        bench.direct.ask(wire.query("ALTER TABLE public.tied ALTER m DROP NOT NULL"))
+        with pytest.raises(wire.ServerError) as refused:
+            pager.ask(first.next, 4)
+        assert refused.value.sqlstate == "PS004"
+        assert len(pager.ask(size=6).rows) == 6
+    finally:
+        bench.direct.ask(wire.query("DROP TABLE public.tied"))
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))

@@ -68,7 +68,7 @@ FORMS = {
     "two relations": Form("SELECT t.id, c.id FROM deep.t JOIN deep.child c ON c.t = t.id ORDER BY t.a, t.b, t.id, c.id LIMIT {}", 222),
     "two relations, outer": Form("SELECT t.id, c.id FROM deep.t LEFT JOIN deep.child c ON c.t = t.id ORDER BY t.a, t.b, t.id, c.id LIMIT {}", 222),
     "group by": Form("SELECT t, count(*) FROM deep.child GROUP BY t ORDER BY t LIMIT {}", 53),
-    "group by, descending": Form("SELECT t, id, count(*) FROM deep.child GROUP BY id, t ORDER BY t DESC, id DESC LIMIT {}", 53),
+    "group by, descending": Form("SELECT t, count(*) FROM deep.child GROUP BY t ORDER BY t DESC LIMIT {}", 53),
     "distinct": Form("SELECT DISTINCT a, b, id FROM deep.t ORDER BY a, b, id LIMIT {}", 53),
     "derived table": Form("SELECT q.id FROM (SELECT a, b, id FROM deep.t WHERE id > 0) q ORDER BY q.a, q.b, q.id LIMIT {}", 23),
     "partitions": Form("SELECT id FROM deep.part ORDER BY day, id LIMIT {}", 32),

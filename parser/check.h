@@ -9,11 +9,11 @@
 
 /* What was done to the level, from the inside out. */
 struct check_edits {
-    size_t nkeys;         /* hidden columns at the end of the select list */
-    const char *key_name; /* what they are called: this and a number from 1 */
+    size_t nkeys;          /* hidden columns at the end of the select list */
+    const char *key_name;  /* what they are called: this and a number from 1 */
     const char *kept_name; /* the last item of FROM is a sub-select of that name, which has them; NULL: it is not */
-    bool has_predicate;   /* a last argument of the clause's AND, or the whole clause */
-    bool has_having;      /* the clause is HAVING, else WHERE */
+    bool has_predicate;    /* a last argument of the clause's AND, or the whole clause */
+    bool has_having;       /* the clause is HAVING, else WHERE */
     bool had_clause;
     enum {
         CHECK_NOT_WRAPPED,

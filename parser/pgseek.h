@@ -427,8 +427,8 @@ struct pgseek_key {
 };
 
 /* Makes a plan, or NULL and *reason. PGSEEK_REASON_MORE: the facts have a question now; answer it and call again. With
- * any other reason the statement is no page. `key_option` is the tag's key= or NULL. `description` may be NULL only for explain
- * without a database, where names then resolve by the select list alone. */
+ * any other reason the statement is no page. `key_option` is the tag's key= or NULL. `description` may be NULL only for
+ * explain without a database, where names then resolve by the select list alone. */
 struct pgseek_plan *pgseek_plan_new(const struct pgseek_query *query, struct pgseek_facts *facts,
                                     const struct pgseek_description *description, const char *key_option,
                                     enum pgseek_reason *reason);
@@ -506,11 +506,11 @@ int pgseek_shape_position(const struct pgseek_plan *plan, const struct pgseek_sh
 
 /* The guard of a page: `SELECT 1 / CASE ... END, filter digest, scope digest` (wire.md 4).
  * Its parameters are the client's own, same numbers and types (those that are not of the filter are declared and
- * unused), then: expected search_path text, expected user text, expected client_encoding text, expected locale text, expected filter digest
- * bytea (NULL: do not compare), expected scope digest bytea (NULL: do not compare).
- * Failures by SQLSTATE: 22012 facts, names, search_path, user or encoding are not as planned; 2201F the filter values
- * differ; 2201E the scope differs. Result columns 2 and 3 (bytea, the first 16 bytes of SHA-256): the digests of now.
- * `scope` lists settings by name. NULL when memory ran out. The text is the caller's to free. */
+ * unused), then: expected search_path text, expected user text, expected client_encoding text, expected locale text,
+ * expected filter digest bytea (NULL: do not compare), expected scope digest bytea (NULL: do not compare). Failures by
+ * SQLSTATE: 22012 facts, names, search_path, user or encoding are not as planned; 2201F the filter values differ; 2201E
+ * the scope differs. Result columns 2 and 3 (bytea, the first 16 bytes of SHA-256): the digests of now. `scope` lists
+ * settings by name. NULL when memory ran out. The text is the caller's to free. */
 enum pgseek_guard_param {
     PGSEEK_GUARD_SEARCH_PATH,
     PGSEEK_GUARD_USER,

@@ -119,6 +119,58 @@ class Generator:
             s.features.add("mixed")
         return s
 
+    def joined(self):
+        """A tree of joins over two to four relations, sorted by a few of their columns."""
+        rng, s, scope = self.rng, Select(), Scope()
+        count = rng.choice([2, 2, 3, 3, 4])
+        text = self.tree(s, scope, [f"a{i}" for i in range(count)])
+        s.sources = [Source("", text, "")]
+        for _ in range(rng.choice([0, 0, 0, 1])):
+            self.condition(s, scope)
+        s.outputs = [f"{alias}.{column.name}" for alias, column in scope.columns if column.name in ("id", "n", "m")]
+        for _ in range(rng.choice([1, 1, 2])):
+            alias, column = rng.choice(scope.columns)
+            s.order.append(Item(f"{alias}.{column.name}", self.tail(), "expression"))
+        s.features.add(f"tree of {count}")
+        return s
+
+    def tree(self, s, scope, aliases):
+        """The text of a join tree; what it offers is added to the scope."""
+        rng = self.rng
+        if len(aliases) == 1:
+            if self.chance(0.15):
+                body, columns = self.body(None)
+                scope.add(aliases[0], columns)
+                return f"({body}) {aliases[0]}"
+            relation = self.relation() if self.chance(0.2) else rng.choice(self.world.relations[:4])
+            scope.add(aliases[0], relation.columns)
+            return f"{relation.name} {aliases[0]}"
+        cut, left, right = rng.randrange(1, len(aliases)), Scope(), Scope()
+        one, two = self.tree(s, left, aliases[:cut]), self.tree(s, right, aliases[cut:])
+        scope.columns += left.columns + right.columns
+        how = rng.choice(["JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "FULL JOIN", "CROSS JOIN"])
+        s.features.add(how.lower())
+        if how == "CROSS JOIN":
+            return f"{one} CROSS JOIN ({two})" if len(aliases) - cut > 1 else f"{one} CROSS JOIN {two}"
+        two = f"({two})" if len(aliases) - cut > 1 else two
+        common = sorted({c.name for _, c in left.columns} & {c.name for _, c in right.columns})
+        if common and self.chance(0.12):
+            return f"{one} {how} {two} USING ({', '.join(rng.sample(common, rng.choice([1, min(2, len(common))])))})"
+        conditions = [self.equation(left, right) for _ in range(rng.choice([1, 1, 1, 2, 2, 3]))]
+        if how != "FULL JOIN" and self.chance(0.3):
+            conditions.append(rng.choice([f"{(left if self.chance(0.4) else right).int(rng) or 1} = 1", f"{right.int(rng) or 1} > 0", "true", f"{left.int(rng) or 1} = {left.int(rng) or 1}"]))
+        return f"{one} {how} {two} ON {' AND '.join(conditions)}"
+
+    def equation(self, left, right):
+        one, two = left.int(self.rng), right.int(self.rng)
+        if self.chance(0.5):  # keys meet more often than chance would have it
+            one = next((f"{a}.id" for a, c in left.columns if c.name == "id"), one)
+        if self.chance(0.5):
+            two = next((f"{a}.id" for a, c in reversed(right.columns) if c.name == "id"), two)
+        if not one or not two:
+            return "true"
+        return self.rng.choice([f"{one} = {two}", f"{two} = {one}"])
+
     def relation(self):
         return self.rng.choice(self.world.relations[:4] * 3 + self.world.relations[4:])
 

@@ -18,6 +18,7 @@ import wire
 COUNT = int(os.environ.get("PGSEEK_JOINS", "600"))
 SEED = int(os.environ.get("PGSEEK_SEED", "0"))
 CHUNKS = 12
+INDETERMINATE = "42P22"  # a comparison without a collation: whether it is reached depends on the server's plan
 HEAD, PARTS, TAIL = 1 + 4 + 1, 8 + 5 * 16, 32  # of a signed token: proxy/page/cursor.c
 
 
@@ -73,6 +74,8 @@ def check(through, direct, sql):
         expected = pages.page_of(direct.ask(wire.extended(sql))).rows
     except wire.ServerError as error:
         assert rows == error.sqlstate, f"{rows} where the server says {error.sqlstate}"
+        return "error"
+    if rows == INDETERMINATE:
         return "error"
     assert sorted(rows, key=repr) == sorted(expected, key=repr), "other rows"
     if keys is None:

@@ -25,6 +25,7 @@ CHUNKS = int(os.environ.get("PGSEEK_CHUNKS", "10"))
 PER_WORLD = 40
 MOST_ROWS = 250
 BOUNDARIES = 6
+JOIN_BOUNDARIES = 20
 SIZES = [1, 2, 3, 7]
 SHRINK_SECONDS = 40
 MODES = ["simple", "unnamed", "unnamed", "named", "named", "named", "named", "named"]  # by what they cost
@@ -145,7 +146,7 @@ def walk(bench, select, ranks, number):
             return SIZES[(i + offset) % len(SIZES)]
 
         seek.check_first_pages(pager, rows, SIZES, locking)
-        boundaries = rng.sample(range(count), min(count, BOUNDARIES))
+        boundaries = rng.sample(range(count), min(count, JOIN_BOUNDARIES if "tree" in "".join(select.features) else BOUNDARIES))
         seek.check_seeks(pager, rows, everything.cursors, boundaries, size_of, locking)
         pager.close()
         return "rewritten"
@@ -250,19 +251,39 @@ def bench(server, proxy_of_the_run):
         direct.ask(wire.query("DROP SCHEMA kinds CASCADE"))
 
 
+def run_world(bench, tally, world, cases):
+    """Counts what becomes of (number, statement) pairs; the first Fault is made small and told."""
+    bench.enter(world)
+    for number, select in cases:
+        outcome = outcome_of(bench, select, number)
+        if isinstance(outcome, Fault):
+            small = shrink(bench, world, copy.deepcopy(select), number, outcome.kind)
+            again = outcome_of(bench, small, number)
+            text = report(bench, world, small, number, again if isinstance(again, Fault) else outcome)
+            bench.leave(world)
+            pytest.fail(text, pytrace=False)
+        tally.count(select, outcome)
+    bench.leave(world)
+
+
+def seeds(chunk, share):
+    """The worlds of one chunk; `share` of all cases."""
+    return range(SEED + chunk, SEED + max(int(CASES * share) // PER_WORLD, CHUNKS), CHUNKS)
+
+
+def generator(world, seed, number):
+    return selects.Generator(world, random.Random(f"case {seed} {number}"))
+
+
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_any_statement_is_walked_exactly_or_passed(bench, tally, proxy, chunk):
-    for seed in range(SEED + chunk, SEED + max(CASES // PER_WORLD, CHUNKS), CHUNKS):
+    for seed in seeds(chunk, 0.7):
         world = worlds.World(seed)
-        bench.enter(world)
-        for number in range(PER_WORLD):
-            select = selects.Generator(world, random.Random(f"case {seed} {number}")).select()
-            outcome = outcome_of(bench, select, number)
-            if isinstance(outcome, Fault):
-                small = shrink(bench, world, copy.deepcopy(select), number, outcome.kind)
-                again = outcome_of(bench, small, number)
-                text = report(bench, world, small, number, again if isinstance(again, Fault) else outcome)
-                bench.leave(world)
-                pytest.fail(text, pytrace=False)
-            tally.count(select, outcome)
-        bench.leave(world)
+        run_world(bench, tally, world, ((number, generator(world, seed, number).select()) for number in range(PER_WORLD)))
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_any_join_is_walked_exactly_or_passed(bench, tally, proxy, chunk):
+    for seed in seeds(chunk, 0.3):
+        world = worlds.JoinWorld(seed)
+        run_world(bench, tally, world, ((number, generator(world, seed, number).joined()) for number in range(PER_WORLD)))

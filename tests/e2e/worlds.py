@@ -81,6 +81,7 @@ KEYS = [
     ("NOT NULL", "", "CREATE UNIQUE INDEX ON {} (id, n)", "by n"), ("NOT NULL", "", "", "any"), ("", "", "", "nulls"),
     ("NOT NULL", "PRIMARY KEY (id), UNIQUE (n, m, id)", "", "unique"), ("NOT NULL", "UNIQUE (n, id), UNIQUE (id, m)", "", "unique"),
 ]
+STRONG_KEYS = [key for key in KEYS if "PRIMARY" in key[1] or key[3] == "one null" or "UNIQUE (n, id)" in key[1] or "(id, n)" in key[2]]
 FORMS = ["heap"] * 8 + ["hash", "range", "parent"]
 
 
@@ -178,3 +179,23 @@ class World:
             lines.append(f"CREATE {'MATERIALIZED ' * (kind == 'materialized')}VIEW {name} AS {body};")
             self.relations.append(Relation(name, exposed, lockable=kind == "plain"))
         return lines
+
+
+class JoinWorld(World):
+    """Small tables of numbers that meet: what a false proof over a join needs to show itself."""
+
+    BIG = 9007199254740992  # as float8 and numeric its neighbours are, or are not, the same number
+
+    def table(self, number):
+        rng, name = self.rng, f"t{number}"
+        null, constraint, index, ids = rng.choice(KEYS if rng.random() < 0.12 else STRONG_KEYS)
+        id_type = rng.choice(["int4"] * 5 + ["int8", "int8", "numeric", "float8", "int2"])
+        float_ = rng.choice([Kind("float8", ["1", "2", "3", str(self.BIG), str(self.BIG + 2)], "int"), Kind("numeric", ["1", "1.0", "2"], "int")])
+        columns = [Column("id", Kind(id_type, [], "int")), Column("n", SMALL), Column("m", SMALL), Column(f"p{number}", float_), Column(f"q{number}", SMALL)]
+        not_null = ["(n, id)" in constraint or rng.random() < 0.5] + [rng.random() < 0.5 for _ in columns[2:]]
+        text = ", ".join([f"id {id_type} {null}"] + [f"{column.name} {column.kind.sql}{' NOT NULL' * strict}" for column, strict in zip(columns[1:], not_null)] + ([constraint] if constraint else []))
+        base = self.BIG if id_type in ("int8", "numeric") and rng.random() < 0.5 else 0
+        rows = self.rows(ids, lambda n: str(base + n), columns, not_null)[:rng.choice([0, 2, 3, 4, 5, 5])]
+        self.tables.append(name)
+        self.relations.append(Relation(name, columns))
+        return "\n".join([f"CREATE TABLE {name} ({text});"] + ([f"INSERT INTO {name} VALUES {', '.join(rows)};"] if rows else []) + ([index.format(name) + ";"] if index else []))

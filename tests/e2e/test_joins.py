@@ -18,6 +18,7 @@ import wire
 COUNT = int(os.environ.get("PGSEEK_JOINS", "600"))
 SEED = int(os.environ.get("PGSEEK_SEED", "0"))
 CHUNKS = 12
+INDETERMINATE = "42P22"  # two collations meet in one comparison
 INDETERMINATE = "42P22"  # a comparison without a collation: whether it is reached depends on the server's plan
 HEAD, PARTS, TAIL = 1 + 4 + 1, 8 + 5 * 16, 32  # of a signed token: proxy/page/cursor.c
 
@@ -77,6 +78,8 @@ def check(through, direct, sql):
         return "error"
     if rows == INDETERMINATE:
         return "error"
+    if rows == INDETERMINATE:
+        return "error" # a join that the server leaves out while nobody needs its rows, and that would fail
     assert sorted(rows, key=repr) == sorted(expected, key=repr), "other rows"
     if keys is None:
         return action
@@ -132,7 +135,7 @@ NAMED = {
         "SELECT no FROM n8 WHERE k = 'a' COLLATE n8ci ORDER BY no", "SELECT no FROM n8 WHERE k = 'a' COLLATE n8ci", None),
     "LATERAL (VALUES ...) adds rows": (
         "CREATE TABLE n9 (id int4 PRIMARY KEY); INSERT INTO n9 VALUES (1)",
-        "SELECT l.id FROM n9 l, LATERAL (VALUES (l.id), (l.id)) v(x) ORDER BY l.id", "SELECT l.id FROM n9 l, LATERAL (VALUES (l.id), (l.id)) v(x)", "no_total_order"),
+        "SELECT l.id FROM n9 l, LATERAL (VALUES (l.id), (l.id)) v(x) ORDER BY l.id", "SELECT l.id FROM n9 l, LATERAL (VALUES (l.id), (l.id)) v(x)", "from_function"),
     "the parent's primary key with children": (
         "CREATE TABLE n10 (id int4 PRIMARY KEY); CREATE TABLE n10c () INHERITS (n10); INSERT INTO n10 VALUES (1); INSERT INTO n10c VALUES (1)",
         "SELECT id FROM n10 ORDER BY id", "SELECT id FROM n10", "inheritance"),

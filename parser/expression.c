@@ -40,19 +40,51 @@ struct collating {
     struct pgseek_facts *facts;
 };
 
-static enum tree_step visit_collate(ProtobufCMessage *message, void *context)
+static void add_collate(struct collating *collating, const PgQuery__CollateClause *clause)
 {
-    struct collating *collating = context;
-
-    if (!tree_is(message, &pg_query__collate_clause__descriptor))
-        return TREE_DEEPER;
-    const PgQuery__CollateClause *clause = (PgQuery__CollateClause *)message;
     size_t n = clause->n_collname;
     const struct facts_collation *collation = facts_ask_collation(
         collating->facts, n > 1 ? tree_string(clause->collname[n - 2]) : NULL, tree_string(clause->collname[n - 1]));
+
     if (collation)
         add_identity(&collating->text, collation->identity);
+}
+
+/* A function that is replaced sorts otherwise, as a collation of another version does. */
+static void add_function(struct collating *collating, const struct facts_function *function)
+{
+    struct text identity = {0};
+
+    if (!function || !function->version)
+        return;
+    text_format(&identity, "%s %s", function->name, function->version);
+    collating->text.failed |= identity.failed;
+    add_identity(&collating->text, identity.ptr);
+    text_fini(&identity);
+}
+
+static enum tree_step visit_identity(ProtobufCMessage *message, void *context)
+{
+    struct collating *collating = context;
+
+    if (tree_is(message, &pg_query__collate_clause__descriptor))
+        add_collate(collating, (PgQuery__CollateClause *)message);
+    if (tree_is(message, &pg_query__func_call__descriptor)) {
+        const PgQuery__FuncCall *call = (PgQuery__FuncCall *)message;
+        add_function(collating,
+                     facts_ask_function(collating->facts, tree_string(call->funcname[call->n_funcname - 1])));
+    }
     return TREE_DEEPER;
+}
+
+/* Those of views, too. */
+static void add_all_functions(struct collating *collating)
+{
+    size_t count;
+    const struct facts_function *functions = facts_functions(collating->facts, &count);
+
+    for (size_t i = 0; i < count; i++)
+        add_function(collating, &functions[i]);
 }
 
 const char *expression_all_collations(const struct scope *scope)
@@ -71,7 +103,8 @@ const char *expression_all_collations(const struct scope *scope)
         for (size_t c = 0; c < count; c++)
             add_identity(&collating.text, columns[c].collation);
     }
-    (void)tree_walk(&query->parsed->base, visit_collate, &collating);
+    (void)tree_walk(&query->parsed->base, visit_identity, &collating);
+    add_all_functions(&collating);
     return keep(&collating.text, scope->arena);
 }
 
@@ -291,7 +324,7 @@ static const char *collations(const struct reader *reader, PgQuery__Node *node)
         if (attribute->facts)
             add_identity(&collating.text, attribute->facts->collation);
     }
-    (void)tree_walk(&node->base, visit_collate, &collating);
+    (void)tree_walk(&node->base, visit_identity, &collating);
     return keep(&collating.text, reader->scope->arena);
 }
 

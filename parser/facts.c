@@ -241,6 +241,12 @@ const struct facts_function *facts_ask_function(struct pgseek_facts *facts, cons
     return NULL;
 }
 
+const struct facts_function *facts_functions(const struct pgseek_facts *facts, size_t *count)
+{
+    *count = facts->functions.count;
+    return facts->functions.items;
+}
+
 const struct facts_type *facts_ask_type(struct pgseek_facts *facts, uint32_t oid)
 {
     const struct facts_type *known = oid ? facts_find_type(facts, oid) : NULL;

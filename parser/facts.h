@@ -83,6 +83,7 @@ struct facts_function {
     bool is_aggregate;      /* one of them, at least */
     bool is_only_aggregate; /* all of them */
     bool is_builtin;        /* all of them are pg_catalog's */
+    const char *version;    /* of those that are not: another one when one is replaced; NULL: there are none */
 };
 
 /* ---- asking: each gives what is known, or NULL. What nobody has asked the server yet becomes part of the question;
@@ -107,6 +108,16 @@ bool facts_is_asking(const struct pgseek_facts *facts);
     "pg_catalog.current_setting('lc_numeric'), pg_catalog.current_setting('lc_time'), " \
     "pg_catalog.current_setting('extra_float_digits'), pg_catalog.current_setting('bytea_output'), " \
     "pg_catalog.current_setting('default_text_search_config'))"
+
+/* What a replaced function changes: an aggregate over its rows `p` of pg_proc. Of what it calls itself nothing is seen.
+ */
+#define FACTS_VERSION_SQL \
+    "pg_catalog.string_agg(pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p.provolatile, p.prosrc, p.probin, " \
+    "pg_catalog.to_jsonb(p) OPERATOR(pg_catalog.->>) 'prosqlbody') COLLATE pg_catalog.\"C\", 0)::pg_catalog.text, " \
+    "' ' ORDER BY p.oid) FILTER (WHERE p.pronamespace OPERATOR(pg_catalog.<>) 11::pg_catalog.oid)"
+
+/* All functions that are known. */
+const struct facts_function *facts_functions(const struct pgseek_facts *facts, size_t *count);
 
 /* The columns of the ord-th relation in the order of the table; NULL and 0 when there are none. */
 const struct facts_column *facts_columns(const struct pgseek_facts *facts, size_t ord, size_t *count);

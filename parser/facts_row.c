@@ -246,6 +246,7 @@ static bool take_function(struct pgseek_facts *facts, const struct row *row)
         .is_aggregate = is_true(f[2]),
         .is_only_aggregate = is_true(f[3]),
         .is_builtin = is_true(f[4]),
+        .version = f[5],
     };
     return true;
 }
@@ -286,7 +287,7 @@ static const struct reader {
     {'C', WANTED_RELATION, 6, true, true, take_column},
     {'U', WANTED_RELATION, 4, false, true, take_unique},
     {'T', WANTED_KINDS, FIELD_OPERATORS + 2 * FACTS_OPERATORS + 1, false, true, take_type},
-    {'F', WANTED_FUNCTION, 5, false, false, take_function},
+    {'F', WANTED_FUNCTION, 6, false, false, take_function},
     {'L', WANTED_COLLATION, 2, false, true, take_collation},
     {'O', WANTED_KINDS, 1, false, false, take_operators},
 };

@@ -192,6 +192,15 @@ static void put_not_null(struct text *text, const struct pgseek_plan *plan)
     text_puts(text, has_any ? "))" : "");
 }
 
+static void put_function(struct text *text, const struct plan_function *function)
+{
+    text_puts(text, " AND (SELECT " FACTS_VERSION_SQL " FROM pg_catalog.pg_proc p"
+                    " WHERE p.proname OPERATOR(pg_catalog.=) ");
+    put_literal(text, function->name);
+    text_puts(text, "::pg_catalog.name) OPERATOR(pg_catalog.=) ");
+    put_literal(text, function->version);
+}
+
 static void put_facts(struct text *text, const struct pgseek_plan *plan)
 {
     text_puts(text, "1 OPERATOR(pg_catalog./) CASE WHEN ");
@@ -207,6 +216,8 @@ static void put_facts(struct text *text, const struct pgseek_plan *plan)
     put_indexes(text, plan);
     put_columns(text, plan);
     put_not_null(text, plan);
+    for (size_t i = 0; i < plan->nfunctions; i++)
+        put_function(text, &plan->functions[i]);
     text_puts(text, " THEN 1 ELSE 0 END");
 }
 

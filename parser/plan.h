@@ -51,6 +51,12 @@ struct plan_column {
     bool must_be_not_null;
 };
 
+/* A function outside pg_catalog that the statement, or a view of it, calls. */
+struct plan_function {
+    const char *name;
+    const char *version; /* by FACTS_VERSION_SQL */
+};
+
 struct pgseek_plan {
     struct arena arena;
     const char *sql;
@@ -68,7 +74,8 @@ struct pgseek_plan {
     size_t noutputs; /* columns of the level */
     struct cut_range
         order_rest;    /* QUERY_DISTINCT_ON: what ORDER BY has behind the keys, from behind the last key's item */
-    bool has_volatile; /* a volatile function anywhere: branches of a UNION would see different rows */
+    bool has_volatile; /* some part may give other rows each time it is run (of operators and casts nothing is known):
+                        * the branches of a UNION would not see the same ones */
     struct query_bytes contract;
     int *filter_params;
     size_t nfilter_params;
@@ -93,6 +100,8 @@ struct pgseek_plan {
     size_t nindexes;
     struct plan_column *columns;
     size_t ncolumns;
+    struct plan_function *functions;
+    size_t nfunctions;
     const char *summary;
 };
 

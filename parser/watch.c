@@ -163,6 +163,23 @@ static void watch_key(struct pgseek_plan *plan, const struct order *order, const
     }
 }
 
+/* ---- functions ---- */
+
+/* Volatility and order rest on them. */
+static void watch_functions(struct pgseek_plan *plan, const struct pgseek_facts *facts)
+{
+    size_t count;
+    const struct facts_function *functions = facts_functions(facts, &count);
+
+    plan->functions = arena_array(&plan->arena, count, sizeof *plan->functions);
+    for (size_t i = 0; plan->functions && i < count; i++)
+        if (functions[i].version)
+            plan->functions[plan->nfunctions++] = (struct plan_function){
+                .name = arena_strdup(&plan->arena, functions[i].name),
+                .version = arena_strdup(&plan->arena, functions[i].version),
+            };
+}
+
 /* ---- layouts ---- */
 
 static enum tree_step stop_at_star(ProtobufCMessage *message, void *context)
@@ -217,6 +234,7 @@ bool plan_watch(struct pgseek_plan *plan, const struct pgseek_query *query, cons
     for (size_t i = 0; i < order->nkeys; i++)
         watch_key(plan, order, &order->keys[i]);
     watch_rests(plan, proof_rests(&order->proof));
+    watch_functions(plan, scope->facts);
     if (needs_layouts(plan, query, order))
         watch_layouts(plan, query, scope);
     return !plan->arena.failed;

@@ -190,3 +190,21 @@ def test_a_stable_key_is_bound_to_the_settings(conn, mode):
     assert asker.ask(first.next).rows == second
     conn.ask(wire.query("SET work_mem = '5MB'"))
     assert asker.ask(first.next).rows == second
+
+
+def test_a_replaced_function_is_another_order(server, conn):
+    """As a key its cursor is refused; elsewhere the page is only planned anew."""
+    body = "CREATE OR REPLACE FUNCTION inquiry.turned(int4) RETURNS int4 IMMUTABLE LANGUAGE sql AS 'SELECT $1 %s 7'"
+    with server.connect() as admin:
+        admin.execute(body % "%")
+        key = pages.Extended(conn, fresh("SELECT id::text FROM inquiry.post ORDER BY inquiry.turned(id), id LIMIT 3"))
+        other = pages.Extended(conn, fresh("SELECT id::text FROM inquiry.post WHERE inquiry.turned(id) >= 0 ORDER BY post.id LIMIT 3"))
+        first, second = key.ask(), other.ask()
+        assert (first.action, second.action) == ("first", "first")
+        admin.execute(body % "*")
+        with pytest.raises(wire.ServerError) as refused:
+            key.ask(first.next)
+        assert refused.value.sqlstate == "PS004"
+        assert other.ask(second.next).rows == [(b"4",), (b"5",), (b"6",)]
+        admin.execute((body % "+").replace("IMMUTABLE", "VOLATILE"))
+        assert key.ask().action == "pass: volatile"

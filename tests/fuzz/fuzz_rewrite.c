@@ -117,7 +117,7 @@ static void answer(struct pgseek_facts *facts)
         put_relation(facts, i + 1, pgseek_facts_asked(facts, PGSEEK_ASKED_RELATION, i));
     for (size_t i = 0; i < pgseek_facts_asked_count(facts, PGSEEK_ASKED_FUNCTION); i++)
         put_row(facts, "F", i + 1, NULL, pgseek_facts_asked(facts, PGSEEK_ASKED_FUNCTION, i),
-                "{i,false,false,false,true}");
+                "{i,false,false,false,true,NULL}");
     for (size_t i = 0; i < pgseek_facts_asked_count(facts, PGSEEK_ASKED_TYPE); i++)
         put_type(facts, (uint32_t)strtoul(pgseek_facts_asked(facts, PGSEEK_ASKED_TYPE, i), NULL, 10));
     for (size_t i = 0; i < pgseek_facts_asked_count(facts, PGSEEK_ASKED_COLLATION); i++)

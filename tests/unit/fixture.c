@@ -262,8 +262,8 @@ static void read_function(struct loader *loader, const char *line)
     if (sscanf(line, "%*s %63s %7s", name, volatility) != 2)
         die("no name and volatility", line);
     const char *aggregate = has_word(line, "aggregate") ? "true" : "false";
-    snprintf(fields, sizeof fields, "{%s,%s,%s,%s,%s}", volatility, has_word(line, "set") ? "true" : "false", aggregate,
-             aggregate, has_word(line, "user") ? "false" : "true");
+    snprintf(fields, sizeof fields, "{%s,%s,%s,%s,%s,%s}", volatility, has_word(line, "set") ? "true" : "false",
+             aggregate, aggregate, has_word(line, "user") ? "false" : "true", has_word(line, "user") ? "4711" : "NULL");
     for (size_t i = 0; i < pgseek_facts_asked_count(loader->facts, PGSEEK_ASKED_FUNCTION); i++)
         if (!strcmp(pgseek_facts_asked(loader->facts, PGSEEK_ASKED_FUNCTION, i), name))
             put_row(loader, "F", i + 1, 0, 0, name, fields);

@@ -183,7 +183,7 @@ static void rows_are_taken(void **state)
     (void)state;
     assert_true(take(facts, "C", "1", "77", "1", "title", COLUMN));
     assert_true(take(facts, "C", "2", "78", "3", "title", "{16410,false,false,0,NULL,NULL}"));
-    assert_true(take(facts, "F", "1", NULL, NULL, "random", "{v,false,false,false,true}"));
+    assert_true(take(facts, "F", "1", NULL, NULL, "random", "{v,false,false,false,true,NULL}"));
     assert_true(take(facts, "O", "1", NULL, NULL, "foreign operators", "{true}"));
     assert_true(take(facts, "R", "1", "77", NULL, "post", RELATION));
     assert_true(take(facts, "R", "2", "78", NULL, "p", "{public,v,false,true,true,\" SELECT 1;\",733,\"2 0\"}"));

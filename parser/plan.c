@@ -310,6 +310,14 @@ static enum pgseek_reason understand(struct attempt *attempt, const char *key_op
     return attempt->scratch.failed ? PGSEEK_REASON_NOMEM : reason;
 }
 
+static bool has_loose_key(const struct order *order)
+{
+    for (size_t i = 0; i < order->nkeys; i++)
+        if (order->keys[i].is_loose)
+            return true;
+    return false;
+}
+
 static enum pgseek_reason fill(struct pgseek_plan *plan, struct attempt *attempt)
 {
     const struct pgseek_query *query = attempt->query;
@@ -317,7 +325,8 @@ static enum pgseek_reason fill(struct pgseek_plan *plan, struct attempt *attempt
     bool made = copy_query(plan, query) && copy_params(plan, query, attempt->description) && copy_order(plan, order) &&
                 make_keys(plan, &attempt->scope, order);
 
-    plan->has_volatile = reach_has_volatile(query, attempt->facts);
+    plan->has_volatile =
+        reach_has_volatile(query, attempt->facts) || reach_has_choice(query, attempt->facts, has_loose_key(order));
     plan->summary = made ? summary_make(&plan->arena, order) : NULL;
     if (!plan->summary || !plan_watch(plan, query, &attempt->scope, order) || !plan_make_contract(plan, query))
         return PGSEEK_REASON_NOMEM;

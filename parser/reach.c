@@ -210,3 +210,53 @@ bool reach_has_sample(const struct pgseek_query *query, struct pgseek_facts *fac
 {
     return !reach_walk(query, facts, stop_at_sample, NULL);
 }
+
+struct choice {
+    const struct pgseek_query *query;
+    bool skips_list;                   /* the level's select list: a row's own business, unless a key is made of it */
+    const PgQuery__SelectStmt *exists; /* the last sub-select of an EXISTS: any row will do there */
+};
+
+static bool is_in_list(const PgQuery__SelectStmt *level, const ProtobufCMessage *message)
+{
+    for (size_t i = 0; i < level->n_target_list; i++)
+        if (&level->target_list[i]->res_target->base == message)
+            return true;
+    return false;
+}
+
+static bool chooses(const struct choice *choice, const PgQuery__SelectStmt *select)
+{
+    bool is_on = select->n_distinct_clause && select->distinct_clause[0]->node_case != PG_QUERY__NODE__NODE__NOT_SET;
+    bool has_limit = select->limit_count && select != choice->exists;
+
+    return select != choice->query->level && (has_limit || select->limit_offset || is_on);
+}
+
+/* Which rows a LIMIT leaves, which one DISTINCT ON takes and how a window numbers ties is the server's choice, and it
+ * may choose anew each time. */
+static enum tree_step stop_at_choice(ProtobufCMessage *message, void *context)
+{
+    struct choice *choice = context;
+
+    if (tree_is(message, &pg_query__window_def__descriptor))
+        return TREE_STOP;
+    if (tree_is(message, &pg_query__select_stmt__descriptor))
+        return chooses(choice, (PgQuery__SelectStmt *)message) ? TREE_STOP : TREE_DEEPER;
+    if (tree_is(message, &pg_query__res_target__descriptor) && choice->skips_list &&
+        is_in_list(choice->query->level, message))
+        return TREE_OVER;
+    if (tree_is(message, &pg_query__sub_link__descriptor)) {
+        const PgQuery__SubLink *link = (PgQuery__SubLink *)message;
+        if (link->sub_link_type == PG_QUERY__SUB_LINK_TYPE__EXISTS_SUBLINK && link->subselect)
+            choice->exists = link->subselect->select_stmt;
+    }
+    return TREE_DEEPER;
+}
+
+bool reach_has_choice(const struct pgseek_query *query, struct pgseek_facts *facts, bool in_keys)
+{
+    struct choice choice = {.query = query, .skips_list = !in_keys};
+
+    return !reach_walk(query, facts, stop_at_choice, &choice);
+}

@@ -15,6 +15,9 @@ bool reach_walk(const struct pgseek_query *query, struct pgseek_facts *facts, tr
 enum pgseek_reason reach_fickle(const struct pgseek_query *query, struct pgseek_facts *facts);
 /* A volatile function stands anywhere. */
 bool reach_has_volatile(const struct pgseek_query *query, struct pgseek_facts *facts);
+/* A part may give other rows each time it is run: a LIMIT, DISTINCT ON, windows. Of the level's own select list only
+ * when sub-selects are in_keys. */
+bool reach_has_choice(const struct pgseek_query *query, struct pgseek_facts *facts, bool in_keys);
 /* TABLESAMPLE stands anywhere without REPEATABLE: each page would see other rows. */
 bool reach_has_sample(const struct pgseek_query *query, struct pgseek_facts *facts);
 /* Whether the message asks for the time: a function, a keyword, or a literal like 'now'. */

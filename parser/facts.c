@@ -241,6 +241,29 @@ const struct facts_function *facts_ask_function(struct pgseek_facts *facts, cons
     return NULL;
 }
 
+static void add_collation(struct facts_collation *list, size_t *count, uint32_t oid, const char *identity)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (list[i].oid == oid)
+            return;
+    list[(*count)++] = (struct facts_collation){.oid = oid, .identity = identity};
+}
+
+struct facts_collation *facts_collations(const struct pgseek_facts *facts, struct arena *arena, size_t *count)
+{
+    const struct facts_column *columns = facts->columns.items;
+    const struct facts_collation *asked = facts->collations.items;
+    struct facts_collation *list = arena_array(arena, facts->columns.count + facts->collations.count, sizeof *list);
+
+    *count = 0;
+    for (size_t i = 0; list && i < facts->columns.count; i++)
+        if (columns[i].collation_oid)
+            add_collation(list, count, columns[i].collation_oid, columns[i].collation);
+    for (size_t i = 0; list && i < facts->collations.count; i++)
+        add_collation(list, count, asked[i].oid, asked[i].identity);
+    return list;
+}
+
 const struct facts_function *facts_functions(const struct pgseek_facts *facts, size_t *count)
 {
     *count = facts->functions.count;

@@ -116,6 +116,19 @@ bool facts_is_asking(const struct pgseek_facts *facts);
     "pg_catalog.to_jsonb(p) OPERATOR(pg_catalog.->>) 'prosqlbody') COLLATE pg_catalog.\"C\", 0)::pg_catalog.text, " \
     "' ' ORDER BY p.oid) FILTER (WHERE p.pronamespace OPERATOR(pg_catalog.<>) 11::pg_catalog.oid)"
 
+/* What makes the order of a collation, a row `k` of pg_collation; and of an enum, an aggregate over its rows `g` of
+ * pg_enum. 100 is the database's default. */
+#define FACTS_IDENTITY_SQL \
+    "pg_catalog.concat(k.collname, ' ', k.collprovider, ' ', CASE WHEN k.oid OPERATOR(pg_catalog.=) " \
+    "100::pg_catalog.oid THEN (SELECT pg_catalog.concat(b.datcollate, ' ', " \
+    "j.db OPERATOR(pg_catalog.->>) 'datlocprovider', ' ', COALESCE(j.db OPERATOR(pg_catalog.->>) 'datlocale', " \
+    "j.db OPERATOR(pg_catalog.->>) 'daticulocale'), ' ', j.db OPERATOR(pg_catalog.->>) 'datcollversion') " \
+    "FROM pg_catalog.pg_database b, LATERAL (SELECT pg_catalog.to_jsonb(b)) j(db) " \
+    "WHERE b.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()) ELSE k.collversion END)"
+#define FACTS_LABELS_SQL "pg_catalog.array_agg(g.enumlabel ORDER BY g.enumsortorder)::pg_catalog.text"
+
+/* The collations of all columns and COLLATE clauses that are known, each once; NULL when out of memory. */
+struct facts_collation *facts_collations(const struct pgseek_facts *facts, struct arena *arena, size_t *count);
 /* All functions that are known. */
 const struct facts_function *facts_functions(const struct pgseek_facts *facts, size_t *count);
 

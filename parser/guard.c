@@ -192,6 +192,31 @@ static void put_not_null(struct text *text, const struct pgseek_plan *plan)
     text_puts(text, has_any ? "))" : "");
 }
 
+static void put_collations(struct text *text, const struct pgseek_plan *plan)
+{
+    if (!plan->ncollations)
+        return;
+    text_puts(text, " AND (SELECT pg_catalog.count(*) FROM pg_catalog.pg_collation k"
+                    " WHERE k.oid OPERATOR(pg_catalog.=) ANY ('{");
+    for (size_t i = 0; i < plan->ncollations; i++)
+        text_format(text, "%s%u", i ? "," : "", plan->collations[i].oid);
+    text_puts(text, "}'::pg_catalog.oid[]) AND " FACTS_IDENTITY_SQL " OPERATOR(pg_catalog.=) CASE");
+    for (size_t i = 0; i < plan->ncollations; i++) {
+        text_format(text, " WHEN k.oid OPERATOR(pg_catalog.=) %u::pg_catalog.oid THEN ", plan->collations[i].oid);
+        put_literal(text, plan->collations[i].text);
+    }
+    text_format(text, " END) OPERATOR(pg_catalog.=) %zu::pg_catalog.int8", plan->ncollations);
+}
+
+static void put_enum(struct text *text, const struct plan_identity *labels)
+{
+    text_format(text,
+                " AND (SELECT " FACTS_LABELS_SQL " FROM pg_catalog.pg_enum g"
+                " WHERE g.enumtypid OPERATOR(pg_catalog.=) %u::pg_catalog.oid) OPERATOR(pg_catalog.=) ",
+                labels->oid);
+    put_literal(text, labels->text);
+}
+
 static void put_function(struct text *text, const struct plan_function *function)
 {
     text_puts(text, " AND (SELECT " FACTS_VERSION_SQL " FROM pg_catalog.pg_proc p"
@@ -216,6 +241,9 @@ static void put_facts(struct text *text, const struct pgseek_plan *plan)
     put_indexes(text, plan);
     put_columns(text, plan);
     put_not_null(text, plan);
+    put_collations(text, plan);
+    for (size_t i = 0; i < plan->nenums; i++)
+        put_enum(text, &plan->enums[i]);
     for (size_t i = 0; i < plan->nfunctions; i++)
         put_function(text, &plan->functions[i]);
     text_puts(text, " THEN 1 ELSE 0 END");

@@ -57,6 +57,12 @@ struct plan_function {
     const char *version; /* by FACTS_VERSION_SQL */
 };
 
+/* What the order of a key rests on: a collation's version, or the labels of an enum. */
+struct plan_identity {
+    uint32_t oid;
+    const char *text; /* by FACTS_IDENTITY_SQL, FACTS_LABELS_SQL */
+};
+
 struct pgseek_plan {
     struct arena arena;
     const char *sql;
@@ -100,6 +106,10 @@ struct pgseek_plan {
     size_t nindexes;
     struct plan_column *columns;
     size_t ncolumns;
+    struct plan_identity *collations; /* of all that the statement sees, when a key may have one */
+    size_t ncollations;
+    struct plan_identity *enums; /* of keys */
+    size_t nenums;
     struct plan_function *functions;
     size_t nfunctions;
     const char *summary;

@@ -163,6 +163,36 @@ static void watch_key(struct pgseek_plan *plan, const struct order *order, const
     }
 }
 
+/* ---- collations and enums ---- */
+
+/* A column of a type without text in it sorts under no collation. */
+static void watch_collations(struct pgseek_plan *plan, const struct pgseek_facts *facts, const struct order *order)
+{
+    bool has_any = false;
+    size_t count;
+
+    for (size_t i = 0; i < order->nkeys; i++)
+        has_any |= plan->keys[i].is.is_text || !order->keys[i].is_column;
+    const struct facts_collation *collations = has_any ? facts_collations(facts, &plan->arena, &count) : NULL;
+    plan->collations = collations ? arena_array(&plan->arena, count, sizeof *plan->collations) : NULL;
+    for (size_t i = 0; plan->collations && i < count; i++)
+        plan->collations[plan->ncollations++] = (struct plan_identity){
+            .oid = collations[i].oid,
+            .text = arena_strdup(&plan->arena, collations[i].identity),
+        };
+}
+
+static void watch_enums(struct pgseek_plan *plan, const struct order *order)
+{
+    plan->enums = arena_array(&plan->arena, order->nkeys, sizeof *plan->enums);
+    for (size_t i = 0; plan->enums && i < order->nkeys; i++)
+        if (*order->keys[i].type->labels)
+            plan->enums[plan->nenums++] = (struct plan_identity){
+                .oid = order->keys[i].type->oid,
+                .text = arena_strdup(&plan->arena, order->keys[i].type->labels),
+            };
+}
+
 /* ---- functions ---- */
 
 /* Volatility and order rest on them. */
@@ -234,6 +264,8 @@ bool plan_watch(struct pgseek_plan *plan, const struct pgseek_query *query, cons
     for (size_t i = 0; i < order->nkeys; i++)
         watch_key(plan, order, &order->keys[i]);
     watch_rests(plan, proof_rests(&order->proof));
+    watch_collations(plan, scope->facts, order);
+    watch_enums(plan, order);
     watch_functions(plan, scope->facts);
     if (needs_layouts(plan, query, order))
         watch_layouts(plan, query, scope);

@@ -218,11 +218,21 @@ static enum tree_step stop_at_star(ProtobufCMessage *message, void *context)
     return tree_is(message, &pg_query__a__star__descriptor) ? TREE_STOP : TREE_DEEPER;
 }
 
+/* DISTINCT and UNION, at any depth, tell rows apart by all that their list gives. */
+static enum tree_step stop_at_distinct(ProtobufCMessage *message, void *context)
+{
+    (void)context;
+    if (!tree_is(message, &pg_query__select_stmt__descriptor))
+        return TREE_DEEPER;
+    const PgQuery__SelectStmt *select = (PgQuery__SelectStmt *)message;
+    return select->n_distinct_clause || select->op != PG_QUERY__SET_OPERATION__SETOP_NONE ? TREE_STOP : TREE_DEEPER;
+}
+
 /* Whether it matters which columns a `*` gives, and whether what a key is made of can only be watched as a whole. */
 static bool needs_layouts(const struct pgseek_plan *plan, const struct pgseek_query *query, const struct order *order)
 {
     bool counts = order->has_position || plan->is_inner || plan->form == QUERY_SET || plan->form == QUERY_WINDOW ||
-                  order->total == ORDER_OUTPUTS;
+                  !tree_walk(&query->parsed->base, stop_at_distinct, NULL);
 
     for (size_t i = 0; i < order->nkeys; i++)
         if (order->keys[i].is_loose)

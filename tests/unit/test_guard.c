@@ -74,6 +74,8 @@ static void a_position_pins_what_it_counts(void **state)
         {"SELECT s.*, b.id FROM booking b JOIN seat s ON s.booking_id = b.id ORDER BY 1 LIMIT 3", 2},
         {"SELECT id, title FROM booking ORDER BY 1 LIMIT 3", 0},
         {"SELECT * FROM booking ORDER BY id LIMIT 3", 0},
+        {"SELECT id FROM (SELECT DISTINCT * FROM booking) q ORDER BY id LIMIT 3", 1},
+        {"SELECT id FROM (SELECT DISTINCT id FROM booking) q ORDER BY id LIMIT 3", 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

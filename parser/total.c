@@ -2,16 +2,20 @@
  *
  * The client's own text without its order, limit, offset and locks, counted or explained. It must not know when it is
  * run, nor what its answer is for. */
-#include "plan.h"
+#include "query.h"
 
 #include <ctype.h>
 #include <string.h>
 
-char *pgseek_total_new(const struct pgseek_plan *plan, bool estimate)
+char *pgseek_total_new(const struct pgseek_query *query, bool estimate)
 {
     struct text text = {0};
+    if (query->is_inner) { /* the names of an outer WITH are not in the level's text */
+        text_puts(&text, "SELECT NULL");
+        return text_take(&text);
+    }
     text_puts(&text, estimate ? "EXPLAIN (FORMAT JSON) " : "SELECT pg_catalog.count(*) FROM (");
-    text_put(&text, plan->sql + plan->cut.start, plan->cut.body_end - plan->cut.start);
+    text_put(&text, query->lex.sql + query->cut.start, query->cut.body_end - query->cut.start);
     text_puts(&text, estimate ? "" : ") q");
     return text_take(&text);
 }

@@ -526,7 +526,7 @@ char *pgseek_guard_new(const struct pgseek_plan *plan, const char *const *scope,
 
 /* The statement that counts the rows of all pages, or that has the planner estimate them. Its parameters are the
  * client's own, same numbers and types. NULL when memory ran out; the text is the caller's to free. */
-char *pgseek_total_new(const struct pgseek_plan *plan, bool estimate);
+char *pgseek_total_new(const struct pgseek_query *query, bool estimate);
 /* Finds the number in the answer's first column: its digits, or a length of 0. */
 size_t pgseek_total_read(const char *answer, size_t len, bool estimate, const char **number);
 

@@ -1,19 +1,24 @@
 /* total.c - the statement that says how many rows all pages have together.
  *
- * The client's own text without its order, limit, offset and locks, counted or explained. It must not know when it is
- * run, nor what its answer is for. */
-#include "plan.h"
+ * The page level's own text without its order, limit, offset and locks, counted or explained. It must not know when it
+ * is run, nor what its answer is for. */
+#include "probe.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
-char *pgseek_total_new(const struct pgseek_plan *plan, bool estimate)
+char *pgseek_total_new(const struct pgseek_query *query, bool estimate)
 {
     struct text text = {0};
     text_puts(&text, estimate ? "EXPLAIN (FORMAT JSON) " : "SELECT pg_catalog.count(*) FROM (");
-    text_put(&text, plan->sql + plan->cut.start, plan->cut.body_end - plan->cut.start);
+    bool made = probe_make(&text, query, NULL, 0);
     text_puts(&text, estimate ? "" : ") q");
-    return text_take(&text);
+    char *sql = text_take(&text);
+    if (made)
+        return sql;
+    free(sql);
+    return NULL;
 }
 
 /* Of the topmost node: its keys come before those of the nodes below it, and no text in JSON holds a bare quote. */

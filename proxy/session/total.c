@@ -87,7 +87,7 @@ static struct value param_value(const struct decision *d, size_t i)
 static bool put_count(const struct decision *d)
 {
     bool estimate = d->settings.total == PGSEEK_TOTAL_ESTIMATE;
-    char *sql = pgseek_total_new(d->planned->plan, estimate);
+    char *sql = pgseek_total_new(d->planned->query, estimate);
     struct value *values = mem_alloc(d->nparams * sizeof *values);
     for (size_t i = 0; values && i < d->nparams; i++)
         values[i] = param_value(d, i);

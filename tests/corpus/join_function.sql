@@ -1,3 +1,3 @@
 --: A function's rows have no key ...
---: verdict: pass no_total_order
+--: verdict: pass from_function
 SELECT id, placed_at FROM latest(7) ORDER BY placed_at LIMIT :limit

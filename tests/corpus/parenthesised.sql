@@ -1,2 +1,2 @@
---: verdict: rewrite
+--: verdict: either parenthesised
 (SELECT id FROM booking ORDER BY note, id) LIMIT :limit

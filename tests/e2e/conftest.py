@@ -14,7 +14,6 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import cluster as clusters  # noqa: E402
-import corpus  # noqa: E402
 import joins  # noqa: E402
 
 
@@ -35,12 +34,7 @@ def pytest_runtest_call(item):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """What the corpus expects to be rewritten and is passed for now, and how many joins were proved."""
-    noted = sorted(set(config.stash.get(corpus.UNFINISHED, [])))
-    if noted:
-        terminalreporter.section(f"corpus: {len(noted)} statements that are not rewritten yet")
-        for line in noted:
-            terminalreporter.write_line(line)
+    """How many orders of random joins were claimed, and why the others were not."""
     outcomes = config.stash.get(joins.OUTCOMES, {})
     if outcomes:
         terminalreporter.section("joins")

@@ -7,12 +7,9 @@ import ast
 import pathlib
 import re
 
-import pytest
-
 import pages
 import wire
 
-UNFINISHED = pytest.StashKey()  # the run's list of statements that are to be rewritten and are passed for now
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "corpus"
 DATABASE = "corpus"
 HEAD = re.compile(r"--: (?:(\w+): ?)?(.*)")

@@ -126,7 +126,7 @@ def test_positions_are_the_clients(conn, direct):
 @PROTOCOLS
 def test_explain_of_no_page(conn, direct, token, protocol):
     cases = {"EXPLAIN (COSTS off) SELECT id FROM explained LIMIT 3": "no_order", "EXPLAIN (COSTS off) SELECT id FROM explained ORDER BY at": "no_limit",
-             "EXPLAIN (COSTS off) INSERT INTO explained VALUES (0, '', 0)": "not_select", "EXPLAIN (COSTS off) (SELECT id FROM explained ORDER BY at, id LIMIT 3)": "parenthesised",
+             "EXPLAIN (COSTS off) INSERT INTO explained VALUES (0, '', 0)": "not_select",
              "EXPLAIN (COSTS off) CREATE TABLE explained_too AS SELECT 1": "into"}
     for sql, reason in cases.items():
         got = run(conn, f"{sql} /* pgseek */", protocol)
@@ -189,6 +189,71 @@ def test_declare_without_a_cursor_passes(conn, direct, protocol):
     with pytest.raises(wire.ServerError) as error:
         pages.page_of(run(conn, f"DECLARE d CURSOR FOR {SELECT} /* pgseek strict=on */", protocol))
     assert error.value.sqlstate == "PS005"
+
+
+DECLARED = "SELECT id, note FROM explained WHERE id > 0 ORDER BY at DESC, note LIMIT 5"
+ORDER = "SELECT id, note FROM explained WHERE id > 0 ORDER BY at DESC, note, id"
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("options", ["CURSOR", "NO SCROLL CURSOR", "SCROLL CURSOR", "CURSOR WITH HOLD", "BINARY CURSOR", "INSENSITIVE CURSOR WITHOUT HOLD"])
+def test_declare_starts_behind_the_cursor(server, conn, protocol, options):
+    """The rows, columns and names are the original's; FETCH is the server's own."""
+    with server.connect() as direct:
+        everything = [tuple(str(value).encode() for value in row) for row in direct.execute(ORDER).fetchall()]
+    page = pages.page_of(conn.ask(wire.query(f"{DECLARED} /* pgseek */")))
+    conn.ask(wire.query("BEGIN"))
+    answer = run(conn, f"DECLARE c {options} FOR {DECLARED} /* pgseek cursor={page.next} */", protocol)
+    said = wire.statuses(answer)
+    assert (said["pgseek.action"], said["pgseek.next_cursor"]) == ("keyset", "")
+    assert next(message.text() for message in answer if message.kind == "C") == "DECLARE CURSOR"
+    assert wire.kinds(without_ours(answer)) == ("C Z" if protocol == "simple" else "1 2 n C Z")
+    if "HOLD" in options and "WITHOUT" not in options:
+        conn.ask(wire.query("COMMIT"))
+    fetched = conn.ask(wire.query("FETCH 3 FROM c"))
+    assert [column.name for column in fetched[0].columns()] == ["id", "note"]
+    if "BINARY" not in options:
+        assert [tuple(row) for row in rows_of(fetched)] == everything[5:8]
+    fetched = conn.ask(wire.query("FETCH ALL FROM c"))
+    assert len(rows_of(fetched)) == 2, "LIMIT counts from the cursor, without a row more"
+    conn.ask(wire.query("CLOSE c"), wire.query("ROLLBACK"), syncs=2)
+
+
+def test_declare_by_parameters(conn):
+    sql = "DECLARE c CURSOR FOR SELECT id FROM explained WHERE id > $1 ORDER BY at DESC, id DESC LIMIT 4 /* pgseek cursor=$2 */"
+    first = pages.page_of(conn.ask(wire.extended("SELECT id FROM explained WHERE id > $1 ORDER BY at DESC, id DESC LIMIT 4 /* pgseek cursor=$2 */", ["0", None])))
+    conn.ask(wire.query("BEGIN"))
+    answer = conn.ask(wire.parse(sql), wire.bind(["0", first.next]), wire.execute(), wire.sync())
+    assert wire.statuses(answer)["pgseek.action"] == "keyset"
+    assert [row[0] for row in rows_of(conn.ask(wire.query("FETCH ALL FROM c")))] == [b"1996", b"1995", b"1994", b"1993"]
+    answer = conn.ask(wire.parse(sql.replace(" c ", " d ")), wire.bind(["1", first.next]), wire.execute(), wire.sync())
+    assert next(m.fields()["C"] for m in answer if m.kind == "E") == "PS004"
+    conn.ask(wire.query("ROLLBACK"))
+
+
+def test_declare_backward(server, conn):
+    """A prev cursor: the rows before it, in display order."""
+    with server.connect() as direct:
+        everything = [tuple(str(value).encode() for value in row) for row in direct.execute(ORDER).fetchall()]
+    second = pages.page_of(conn.ask(wire.query(f"{DECLARED} /* pgseek cursor={pages.page_of(conn.ask(wire.query(f'{DECLARED} /* pgseek */'))).next} */")))
+    conn.ask(wire.query("BEGIN"))
+    answer = conn.ask(wire.query(f"DECLARE c CURSOR FOR {DECLARED} /* pgseek cursor={second.prev} */"))
+    if answer[0].kind == "E":
+        assert answer[0].fields()["C"] == "PS005"
+    else:
+        assert [tuple(row) for row in rows_of(conn.ask(wire.query("FETCH ALL FROM c")))] == everything[:5]
+    conn.ask(wire.query("ROLLBACK"))
+
+
+def test_a_failing_declare_is_the_servers_own_error(conn, direct, token):
+    """Outside a block, and with a name that is taken."""
+    for peer in (conn, direct):
+        answer = peer.ask(wire.query(f"DECLARE c CURSOR FOR {SELECT}" + (f" /* pgseek cursor={token} */" if peer is conn else "")))
+        assert answer[0].fields()["C"] == "25P01"
+        peer.ask(wire.query("BEGIN"), wire.query("DECLARE c CURSOR FOR SELECT 1"), syncs=2)
+        answer = peer.ask(wire.query(f"DECLARE c CURSOR FOR {SELECT}" + (f" /* pgseek cursor={token} */" if peer is conn else "")))
+        assert answer[0].fields()["C"] == "42P03"
+        peer.ask(wire.query("ROLLBACK"))
 
 
 # ---- COPY, INTO ------------------------------------------------------------------------------------------------------

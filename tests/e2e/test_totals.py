@@ -92,6 +92,32 @@ def test_every_page_of_a_walk_has_it(conn, begin, block):
     assert usable(conn, block)
 
 
+# The statement, and what its whole result is counted by.
+FORMS = [
+    ("SELECT feed, count(*) FROM totals GROUP BY feed HAVING count(*) > 33 ORDER BY count(*), feed LIMIT 1", "SELECT feed FROM totals GROUP BY feed HAVING count(*) > 33"),
+    ("SELECT DISTINCT feed FROM totals ORDER BY feed LIMIT 2", "SELECT DISTINCT feed FROM totals"),
+    ("SELECT DISTINCT ON (feed) feed, id FROM totals ORDER BY feed, id DESC LIMIT 2", "SELECT DISTINCT feed FROM totals"),
+    ("SELECT id FROM totals WHERE id < 5 UNION SELECT feed FROM totals ORDER BY 1 LIMIT 2", "SELECT id FROM totals WHERE id < 5 UNION SELECT feed FROM totals"),
+    ("WITH totals AS (SELECT * FROM totals WHERE feed = 2) SELECT id FROM totals ORDER BY id LIMIT 2", "SELECT FROM totals WHERE feed = 2"),
+    ("WITH totals AS (SELECT * FROM totals WHERE id < 8) SELECT p.id, t.note FROM (SELECT id FROM totals ORDER BY id LIMIT 2) p JOIN totals t ON t.id = p.id ORDER BY p.id", "SELECT FROM totals WHERE id < 8"),
+    ("WITH page AS (SELECT id FROM totals WHERE feed = 0 ORDER BY id DESC LIMIT 2) SELECT p.id FROM page p JOIN totals t ON t.id = p.id", "SELECT FROM totals WHERE feed = 0"),
+    ("SELECT t.id FROM totals t LEFT JOIN totals u ON u.id = t.id + 50 ORDER BY u.note DESC NULLS LAST, t.id LIMIT 3", "SELECT FROM totals"),
+    ("TABLE totals ORDER BY id LIMIT 2", "TABLE totals"), ("SELECT FROM totals ORDER BY id LIMIT 2", "SELECT FROM totals"),
+    ("SELECT id -- all\n FROM totals -- of them\n ORDER BY id -- ;\n LIMIT 2 -- x\n", "SELECT FROM totals"),
+]
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("sql,whole", FORMS)
+def test_every_form(server, conn, protocol, sql, whole):
+    with server.connect() as direct:
+        (expected,) = direct.execute(f"SELECT count(*) FROM ({whole}) q").fetchone()
+    answer = run(conn, f"{sql} /* pgseek total=exact */", protocol)
+    assert wire.statuses(answer)["pgseek.action"] == "first"
+    assert total(answer) == str(expected)
+    assert total(run(conn, f"{sql} /* pgseek total=estimate */", protocol)).isdigit()
+
+
 @PROTOCOLS
 @BLOCKS
 def test_estimate(server, conn, begin, protocol, block):

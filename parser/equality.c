@@ -201,6 +201,42 @@ static void pin(struct proof *proof, const struct place *place, struct scope_col
     }
 }
 
+/* ---- columns of a level around this one: for one row of it they are constants ---- */
+
+static bool is_named_here(const struct scope *scope, const char *qualifier)
+{
+    for (size_t i = 0; i < scope->nrelations; i++)
+        if (!strcmp(scope->relations[i].qualifier, qualifier))
+            return true;
+    return scope->has_hidden_names;
+}
+
+/* The column that alias.name means if not one of this level. */
+static const struct scope_attribute *find_around(const struct scope *scope, const PgQuery__Node *node)
+{
+    const PgQuery__ColumnRef *column = tree_column(node);
+    const char *qualifier = column && column->n_fields == 2 ? tree_column_part(column, 0) : NULL;
+    struct scope_column found;
+
+    if (!qualifier || is_named_here(scope, qualifier))
+        return NULL;
+    for (scope = scope->around; scope; scope = scope->around)
+        if (is_named_here(scope, qualifier))
+            return scope_find(scope, column, &found) == SCOPE_FOUND ? scope_attribute(scope, found) : NULL;
+    return NULL;
+}
+
+static bool pins_from_around(struct proof *proof, const PgQuery__Node *node, const struct facts_column *column)
+{
+    const struct scope_attribute *attribute = find_around(proof->scope, node);
+
+    if (!attribute || !column || !are_comparable(column, attribute->facts))
+        return false;
+    struct scope_rest rest = {.relation = attribute->relation, .column = attribute->facts};
+    proof->around_rests = scope_rests_join(proof->scope->arena, proof->around_rests, &rest);
+    return true;
+}
+
 static void read_equality(struct proof *proof, const struct place *place, const PgQuery__AExpr *expr,
                           const struct pgseek_description *description)
 {
@@ -209,12 +245,17 @@ static void read_equality(struct proof *proof, const struct place *place, const 
     bool has_left = find_column(proof, place, expr->lexpr, &left);
     bool has_right = find_column(proof, place, expr->rexpr, &right);
 
-    if (has_left && has_right)
+    if (has_left && has_right) {
         add_equality(proof, place, left, right);
-    else if (has_left && pins(expr->rexpr, column_facts(proof, left), description))
-        pin(proof, place, left);
-    else if (has_right && pins(expr->lexpr, column_facts(proof, right), description))
-        pin(proof, place, right);
+        return;
+    }
+    if (!has_left && !has_right)
+        return;
+    struct scope_column column = has_left ? left : right;
+    const PgQuery__Node *other = has_left ? expr->rexpr : expr->lexpr;
+    const struct facts_column *facts = column_facts(proof, column);
+    if (pins(other, facts, description) || pins_from_around(proof, other, facts))
+        pin(proof, place, column);
 }
 
 /* IS NOT NULL is false for some composite values, and never true for NULL. */

@@ -436,7 +436,7 @@ static const struct scope_rest *column_rests(const struct proof *proof, struct s
 
 const struct scope_rest *proof_rests(const struct proof *proof)
 {
-    const struct scope_rest *rests = NULL;
+    const struct scope_rest *rests = scope_rests_join(proof->scope->arena, NULL, proof->around_rests);
 
     for (size_t i = 0; i < proof->ncases; i++)
         for (size_t r = proof->cases[i].first; r < proof->cases[i].end; r++) {

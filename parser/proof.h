@@ -33,7 +33,8 @@ struct proof {
     bool *is_compared;  /* per column: something rests on its type and collation */
     struct scope_column (*equalities)[2];
     size_t nequalities;
-    struct proof_case *cases; /* the first is `always` */
+    const struct scope_rest *around_rests; /* columns of levels around this one that were compared */
+    struct proof_case *cases;              /* the first is `always` */
     size_t ncases;
     /* All cases' marks in one piece each, so that a trial can be undone. */
     bool *known;

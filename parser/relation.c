@@ -204,11 +204,23 @@ static bool doubt_columns(struct scope_relation *view, struct arena *arena, bool
     return true;
 }
 
+/* What a view or a CTE stands in when it is read: its names mean nothing there. */
+static struct scope nowhere(const struct scope *scope)
+{
+    struct scope empty = *scope;
+
+    empty.around = NULL;
+    empty.nrelations = 0;
+    empty.has_hidden_names = false;
+    return empty;
+}
+
 static bool follow(struct scope_relation *view, const struct scope *scope, const PgQuery__SelectStmt *select)
 {
     struct scope_relation inner = {.qualifier = ""};
+    struct scope empty = nowhere(scope);
 
-    if (!source_make(&inner, scope, select, NULL, 0))
+    if (!source_make(&inner, &empty, select, NULL, 0))
         return false;
     if (inner.nattributes == view->nattributes && !inner.is_opaque)
         return take_over(view, scope->arena, &inner);
@@ -317,13 +329,14 @@ static bool read_body(struct scope_relation *relation, const struct scope *scope
     const PgQuery__WithClause *own = scope->with[clause];
     const PgQuery__CommonTableExpr *cte = own->ctes[i]->common_table_expr;
     size_t nwith = scope->nwith - clause;
+    struct scope empty = nowhere(scope);
     const PgQuery__WithClause **with = arena_array(scope->arena, nwith, sizeof *with);
 
     if (!with)
         return false;
     memcpy(with, scope->with + clause, nwith * sizeof(const PgQuery__WithClause *));
     with[0] = seen_by(scope->arena, own, i);
-    if (!with[0] || !source_make(relation, scope, cte->ctequery->select_stmt, with, nwith))
+    if (!with[0] || !source_make(relation, &empty, cte->ctequery->select_stmt, with, nwith))
         return false;
     relation->is_opaque |= cte->search_clause || cte->cycle_clause; /* they add columns */
     return own->recursive ? spread_windows(relation, scope->arena, cte) : true;

@@ -346,6 +346,7 @@ enum pgseek_reason scope_make_within(struct scope *scope, const struct scope *ou
         .arena = outer->arena,
         .query = outer->query,
         .description = outer->description,
+        .around = outer,
         .with = with,
         .nwith = nwith,
         .budget = outer->budget,

@@ -96,7 +96,8 @@ struct scope {
     struct arena *arena;
     const struct pgseek_query *query;
     const struct pgseek_description *description; /* of the original statement: its parameters; may be NULL */
-    const PgQuery__WithClause *const *with;       /* whose names are seen, the innermost first */
+    const struct scope *around; /* the level that it stands in, read so far; NULL: none whose names it could mean */
+    const PgQuery__WithClause *const *with; /* whose names are seen, the innermost first */
     size_t nwith;
     struct scope_budget *budget;
     unsigned depth;

@@ -220,6 +220,12 @@ static const struct total_case proof_cases[] = {
     {"a, LATERAL (SELECT b.id FROM b WHERE b.n = a.id) q", "a.id", "q.id"},
     {"a, LATERAL (SELECT b.id FROM b WHERE b.n = a.b_id LIMIT 1) q WHERE a.id = q.id", "", "a.id"},
     {"a LEFT JOIN LATERAL (SELECT b.id FROM b WHERE b.n = a.id LIMIT 1) q ON true", "a.id", ""},
+    {"a, LATERAL (SELECT b.u FROM b WHERE b.id = a.b_id) q", "a.id", ""},
+    {"a, LATERAL (SELECT b.u FROM b WHERE b.id = a.f) q", "a.id", "q.u"},
+    {"a LEFT JOIN LATERAL (SELECT p.n + 1 AS m FROM (SELECT b.* FROM b WHERE a.b_id = b.id) p) q ON true", "a.id", ""},
+    /* this a is another one, whose columns are its own */
+    {"a, LATERAL (SELECT b.n AS m FROM b, (SELECT x AS id FROM c) a WHERE b.id = a.id) q", "a.id", "none"},
+    {"c a, LATERAL (WITH w AS (SELECT v FROM bag WHERE v = a.x) SELECT v FROM w) q", "a.x a.y", "none"},
     {"a, LATERAL (VALUES (1), (a.id)) v(x)", "a.id", "none"},
     /* functions */
     {"unnest('{1,2}'::int[]) WITH ORDINALITY AS f", "", "f.ordinality"},
@@ -596,6 +602,7 @@ static void rests_are_complete(void **state)
         {"a JOIN b ON b.id = a.b_id", "index a_pkey, not null a.id, index b_pkey, column b.id, column a.b_id"},
         {"a LEFT JOIN b ON b.id = a.b_id", "index a_pkey, not null a.id, index b_pkey, column b.id, column a.b_id"},
         {"plain", "view plain, index a_pkey, not null a.id, index b_pkey, column a.b_id"},
+        {"a, LATERAL (SELECT b.u FROM b WHERE b.id = a.b_id) q", "index b_pkey, column b.id, column a.b_id"},
         {"(SELECT x, y FROM c) q", "index c_pkey, not null c.x, not null c.y"},
     };
 

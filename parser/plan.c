@@ -75,6 +75,21 @@ static enum pgseek_reason check_names(const struct pgseek_query *query, struct p
     return PGSEEK_REASON_NONE;
 }
 
+static enum tree_step stop_at_lock(ProtobufCMessage *message, void *context)
+{
+    if (!tree_is(message, &pg_query__select_stmt__descriptor) || message == context)
+        return TREE_DEEPER;
+    return ((PgQuery__SelectStmt *)message)->n_locking_clause ? TREE_STOP : TREE_DEEPER;
+}
+
+/* Rows locked beside the level: the look-ahead row's too, and once for each branch of a UNION. */
+static enum pgseek_reason check_locks(const struct pgseek_query *query)
+{
+    ProtobufCMessage *level = (ProtobufCMessage *)(uintptr_t)query->level;
+
+    return tree_walk(&query->parsed->base, stop_at_lock, level) ? PGSEEK_REASON_NONE : PGSEEK_REASON_LOCKING;
+}
+
 static enum pgseek_reason check_numbers(const struct pgseek_query *query, const struct pgseek_facts *facts)
 {
     bool has_operator = query->limit.has_operator || query->offset.has_operator;
@@ -97,6 +112,27 @@ static bool is_encoding_free(const struct facts_type *type)
     return false;
 }
 
+/* Operators of enums, ranges and rows take any type of the kind, but no domain over one. Of what is no column it is not
+ * known whether it is a domain's. NULL: no cast is needed, or it cannot be written. */
+static const char *base_cast(struct pgseek_plan *plan, const struct scope *scope, const struct order_key *key)
+{
+    const struct facts_column *facts = key->is_column ? scope_attribute(scope, key->column)->facts : NULL;
+    const char *dot = strchr(key->type->name, '.');
+    struct text text = {0};
+
+    if (key->type->kind == 'b' || (facts && facts->type_oid == key->type->oid) || !dot || strchr(dot + 1, '.'))
+        return NULL;
+    const char *schema = arena_strndup(&plan->arena, key->type->name, (size_t)(dot - key->type->name));
+    if (!schema)
+        return NULL;
+    text_put_ident(&text, schema);
+    text_putc(&text, '.');
+    text_put_ident(&text, dot + 1);
+    const char *copy = text.failed ? NULL : arena_strdup(&plan->arena, text.ptr);
+    text_fini(&text);
+    return copy;
+}
+
 static bool make_key(struct pgseek_plan *plan, const struct order *order, size_t i)
 {
     const struct order_key *from = &order->keys[i];
@@ -108,6 +144,7 @@ static bool make_key(struct pgseek_plan *plan, const struct order *order, size_t
     key->relation = from->relation;
     key->closes = from->closes;
     key->is_appended = from->is_appended;
+    key->cast = base_cast(plan, order->scope, from);
     key->is_spelled = order_is_spelled(order, from);
     key->is = (struct pgseek_key){
         .type_oid = from->type->oid,
@@ -296,6 +333,8 @@ static enum pgseek_reason understand(struct attempt *attempt, const char *key_op
 
     if (reason == PGSEEK_REASON_NONE)
         reason = check_names(query, attempt->facts);
+    if (reason == PGSEEK_REASON_NONE)
+        reason = check_locks(query);
     if (reason == PGSEEK_REASON_NONE)
         reason = check_numbers(query, attempt->facts);
     if (reason == PGSEEK_REASON_NONE && reach_has_sample(query, attempt->facts))

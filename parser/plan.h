@@ -17,6 +17,7 @@ struct plan_key {
     struct pgseek_key is; /* expr: as it is written into the select list and the predicate: the client's own text of it,
                            * alias.column for what pgseek appends, c<n> for an output column under QUERY_SET */
     struct facts_operator operators[FACTS_OPERATORS];
+    const char *cast; /* to the base type, quoted: where operators do not look through a domain; else NULL */
     bool is_spelled;  /* its expr means the same in ORDER BY, where a bare name would be an output column */
     bool is_appended; /* a tie-breaker of ours: the client's ORDER BY does not have it */
     size_t relation;  /* of the level's FROM; keys of two relations never share an index */

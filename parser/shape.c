@@ -38,10 +38,14 @@ static const char *predicate_expr(const struct pgseek_plan *plan, struct arena *
     const char *expr = plan->keys[i].is.expr;
 
     if (plan->form == QUERY_WINDOW)
-        return arena_format(arena, "s." PLAN_KEY_NAME "%zu", i + 1);
-    if (plan->form == QUERY_SET)
-        return arena_format(arena, "s.%s", expr);
-    return is_name(expr) ? expr : arena_format(arena, "(%s)", expr);
+        expr = arena_format(arena, "s." PLAN_KEY_NAME "%zu", i + 1);
+    else if (plan->form == QUERY_SET)
+        expr = arena_format(arena, "s.%s", expr);
+    else if (!is_name(expr))
+        expr = arena_format(arena, "(%s)", expr);
+    if (expr && plan->keys[i].cast)
+        expr = arena_format(arena, "(%s::%s)", expr, plan->keys[i].cast);
+    return expr;
 }
 
 static bool make_keys(struct draft *draft, struct arena *arena)

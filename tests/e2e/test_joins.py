@@ -132,7 +132,7 @@ NAMED = {
         "SELECT no FROM n8 WHERE k = 'a' COLLATE n8ci ORDER BY no", "SELECT no FROM n8 WHERE k = 'a' COLLATE n8ci", None),
     "LATERAL (VALUES ...) adds rows": (
         "CREATE TABLE n9 (id int4 PRIMARY KEY); INSERT INTO n9 VALUES (1)",
-        "SELECT l.id FROM n9 l, LATERAL (VALUES (l.id), (l.id)) v(x) ORDER BY l.id", "SELECT l.id FROM n9 l, LATERAL (VALUES (l.id), (l.id)) v(x)", "no_total_order"),
+        "SELECT l.id FROM n9 l, LATERAL (VALUES (l.id), (l.id)) v(x) ORDER BY l.id", "SELECT l.id FROM n9 l, LATERAL (VALUES (l.id), (l.id)) v(x)", "from_function"),
     "the parent's primary key with children": (
         "CREATE TABLE n10 (id int4 PRIMARY KEY); CREATE TABLE n10c () INHERITS (n10); INSERT INTO n10 VALUES (1); INSERT INTO n10c VALUES (1)",
         "SELECT id FROM n10 ORDER BY id", "SELECT id FROM n10", "inheritance"),

@@ -91,7 +91,8 @@ def is_passed(case, page):
 
 def expect_columns(page, columns, mode):
     """Names, types, typmods, table OIDs and column numbers are the original's."""
-    assert page.columns == columns if mode != "simple" else [c._replace(format=wire.TEXT) for c in columns], "description"
+    expected = [column._replace(format=wire.TEXT) for column in columns] if mode == "simple" else columns
+    assert page.columns == expected, "description"
 
 
 def expect_flags(there, size, looks_ahead):

@@ -1,0 +1,3 @@
+--: No column at all.
+--: verdict: rewrite
+SELECT FROM booking ORDER BY note, id LIMIT :limit

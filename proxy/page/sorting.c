@@ -157,7 +157,9 @@ bool sorting_fits(const struct pgseek_plan *plan, const struct context *context,
     if (!nulls_fit(plan, then, cursor, detail, size))
         return false;
     if (!same_mark(then, part, SORTING_LABELS))
-        return say("The collation of a sort key, its version, or the labels of an enum have changed.", detail, size);
+        return say(
+            "The collation of a sort key, its version, the labels of an enum, or a function in a key have changed.",
+            detail, size);
     if (same_mark(then, part, SORTING_SETTINGS))
         return true;
     if (pgseek_plan_depends_on_settings(plan))

@@ -104,7 +104,7 @@ static void changes_are_told(void **state)
         {OTHER_COLUMN, false, false, false, "The sort keys, their types or directions have changed."},
         {OTHER_DIRECTION, false, false, false, "The sort keys, their types or directions have changed."},
         {OTHER_COLLATION, false, false, false,
-         "The collation of a sort key, its version, or the labels of an enum have changed."},
+         "The collation of a sort key, its version, the labels of an enum, or a function in a key have changed."},
         {OTHER_ENCODING, false, false, false,
          "client_encoding is LATIN1 now, and was another when the cursor was made: a sort key is text."},
         {FEWER_KEYS, false, false, false, "It holds 1 sort keys, and the statement has 2 now."},

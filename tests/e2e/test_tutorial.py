@@ -106,6 +106,27 @@ def test_an_insert_at_the_head_moves_nothing(answers):
     assert answers[1][7] == posts(10000, 9996) + posts(9995, 9991)
 
 
+def test_other_orders(answers):
+    assert answers[1][9] == ["49|49", "99|49", "149|49", "199|49", "249|49", "299|49"]
+    assert answers[1][10][:3] == ["9990|", "9995|", "10000|"] and answers[1][10][3:] == ["9975|", "9980|", "9985|"]
+    assert answers[1][11] == ["9|6", "8|6", "7|6", "first"]
+
+
+def test_joins_and_groups(answers):
+    assert answers[1][12] == ["1|9000", "1|18000", "2|1", "2|9001", "2|18001", "3|2"]
+    assert answers[1][13] == ["user1|1430", "user2|1429", "user3|1429", "7", "49", "48", "47", "41"]
+    level = [line.split("|")[0] for line in answers[1][14]]
+    assert level.index("6") > level.index("5") and level[-1] == "10"
+    assert answers[1][15][3] == "pass: relation_kind"
+    assert answers[1][15][4:] == ["9999|49", "9949|49", "9899|49", "first"]
+
+
+def test_which_index(answers):
+    before, after = answers[1][16:18]
+    assert any("Seq Scan" in line for line in before) and any("Sort Key: posts.score" in line for line in before)
+    assert sum("Index Cond" in line for line in after) == 3 and not any("Seq Scan" in line for line in after)
+
+
 def test_the_errors(answers):
     announced = [says.split()[1] for language, says, _ in blocks() if language == "sql" and says.startswith("error")]
     failed = [line.split()[-1] for lines in answers[1] for line in lines if line.startswith("failed with")]

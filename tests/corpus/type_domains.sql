@@ -1,3 +1,5 @@
+--: A domain over a domain over an enum, and one over an array.
 --: verdict: rewrite
---: setup: CREATE DOMAIN tone AS mood; CREATE DOMAIN hue AS tone NOT NULL; CREATE DOMAIN span AS int4range; CREATE TABLE paint AS SELECT id, mn::tone AS t, m::hue AS h, rn::span AS r FROM kind; ALTER TABLE paint ADD PRIMARY KEY (id)
-SELECT id, t, r FROM paint ORDER BY t NULLS FIRST, r DESC NULLS LAST, h DESC LIMIT :limit
+--: setup: CREATE TYPE colour AS ENUM ('red', 'blue'); CREATE DOMAIN tone AS colour; CREATE DOMAIN hue AS tone NOT NULL; CREATE DOMAIN ints AS int4[];
+--: setup: CREATE TABLE paint (id int4 PRIMARY KEY, t tone, h hue, i ints); INSERT INTO paint SELECT i, nullif((ARRAY['red', 'blue', 'red'])[1 + i % 3], CASE WHEN i % 4 = 0 THEN 'red' END)::tone, (ARRAY['red', 'blue'])[1 + i % 2]::hue, (ARRAY['{1}', '{2,3}', NULL])[1 + i % 3]::ints FROM generate_series(1, 24) i;
+SELECT id FROM paint ORDER BY t NULLS FIRST, h DESC, i LIMIT :limit

@@ -137,6 +137,26 @@ bool levels_find(struct levels *levels, struct arena *arena, PgQuery__SelectStmt
     return !arena->failed;
 }
 
+static enum tree_step stop_at_cte(ProtobufCMessage *message, void *context)
+{
+    const PgQuery__WithClause *with = context;
+
+    if (!tree_is(message, &pg_query__range_var__descriptor))
+        return TREE_DEEPER;
+    const PgQuery__RangeVar *var = (PgQuery__RangeVar *)message;
+    for (size_t i = 0; !*var->schemaname && i < with->n_ctes; i++)
+        if (!strcmp(with->ctes[i]->common_table_expr->ctename, var->relname))
+            return TREE_STOP;
+    return TREE_OVER;
+}
+
+bool level_reads(PgQuery__SelectStmt *level, const PgQuery__WithClause *with)
+{
+    PgQuery__WithClause seen = *with; /* a visitor's context may be written to */
+
+    return !tree_walk(&level->base, stop_at_cte, &seen);
+}
+
 /* ---- places ---- */
 
 static enum tree_step stop_at_target(ProtobufCMessage *message, void *context)

@@ -31,6 +31,8 @@ struct levels {
 /* Finds the levels below the statement. False when out of memory. */
 bool levels_find(struct levels *levels, struct arena *arena, PgQuery__SelectStmt *statement) PGSEEK_MUST_USE;
 
+/* Whether the level reads a table that is called like a CTE of the clause, at any depth. */
+bool level_reads(PgQuery__SelectStmt *level, const PgQuery__WithClause *with);
 /* The first token of the level's first output expression; -1 when the tree does not know one. */
 int level_location(const PgQuery__SelectStmt *select);
 /* How many SELECTs a walk over root meets before this one; and back. */

@@ -237,6 +237,7 @@ static bool copy_query(struct pgseek_plan *plan, const struct pgseek_query *quer
     plan->is_locking = query->level->n_locking_clause > 0;
     plan->star = find_star(query->level);
     plan->is_inner = query->is_inner;
+    plan->reads_outside = query->reads_outside;
     plan->level_ordinal = query->level_ordinal;
     plan->limit_kind = query->limit.kind;
     if (query->limit.kind == PGSEEK_NUMBER_LITERAL)

@@ -80,9 +80,10 @@ struct pgseek_plan {
     size_t nlevel_names;
     size_t noutputs; /* columns of the level */
     struct cut_range
-        order_rest;    /* QUERY_DISTINCT_ON: what ORDER BY has behind the keys, from behind the last key's item */
-    bool has_volatile; /* some part may give other rows each time it is run (of operators and casts nothing is known):
-                        * the branches of a UNION would not see the same ones */
+        order_rest;     /* QUERY_DISTINCT_ON: what ORDER BY has behind the keys, from behind the last key's item */
+    bool has_volatile;  /* some part may give other rows each time it is run (of operators and casts nothing is known):
+                         * the branches of a UNION would not see the same ones */
+    bool reads_outside; /* an inner level that reads from the statement's WITH clause */
     struct query_bytes contract;
     int *filter_params;
     size_t nfilter_params;

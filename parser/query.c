@@ -137,6 +137,7 @@ static enum pgseek_reason find_level(struct pgseek_query *query, PgQuery__Select
     if (!chosen->is_carried || chosen->is_recursive || level_location(chosen->select) < 0)
         return PGSEEK_REASON_INNER_LEVEL;
     query->is_inner = true;
+    query->reads_outside = statement->with_clause && level_reads(chosen->select, statement->with_clause);
     query->level = chosen->select;
     query->with = chosen->with;
     query->nwith = chosen->nwith;

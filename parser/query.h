@@ -48,6 +48,7 @@ struct pgseek_query {
     const PgQuery__SelectStmt *statement; /* in parsed: the whole SELECT */
     const PgQuery__SelectStmt *level;     /* in it: the SELECT that owns LIMIT */
     bool is_inner;                        /* the level is not the whole statement */
+    bool reads_outside;                   /* an inner level that reads from the statement's WITH clause */
     size_t level_ordinal;                 /* how many SELECTs a walk over the tree meets before the level */
     enum query_form form;
     /* WITH clauses whose names the level sees, its own first. Of a clause in which the level itself stands, without

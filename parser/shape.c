@@ -91,9 +91,10 @@ static size_t count_branches(const struct draft *draft)
 {
     const struct pgseek_plan *plan = draft->plan;
     bool may_unite = draft->has_boundary && draft->has_hidden && !plan->is_locking && !plan->has_volatile &&
-                     (plan->form == QUERY_PLAIN || plan->form == QUERY_DISTINCT) && !draft->has_having;
+                     (plan->form == QUERY_PLAIN || plan->form == QUERY_DISTINCT);
 
-    if (!may_unite || is_bound_close(draft))
+    /* What a WITH clause outside gives to two branches is computed whole, and read without an index. */
+    if (!may_unite || plan->reads_outside || is_bound_close(draft))
         return 1;
     size_t count = predicate_branch_count(draft->keys, plan->nkeys);
     return count > 1 && count <= PREDICATE_MAX_BRANCHES ? count : 1;
@@ -128,11 +129,22 @@ static bool are_keys_items(const struct pgseek_plan *plan)
     return items == plan->nkeys - count_appended(plan);
 }
 
+/* Whether our tie-breakers may stand in ORDER BY: a bare name there could be captured by an output's. */
+static bool are_appended_spelled(const struct pgseek_plan *plan)
+{
+    for (size_t i = 0; i < plan->nkeys; i++)
+        if (plan->keys[i].is_appended && !plan->keys[i].is_spelled)
+            return false;
+    return true;
+}
+
 static enum pgseek_reason check_form(const struct draft *draft)
 {
-    if (draft->plan->verb == PGSEEK_VERB_DECLARE && !may_declare(draft))
+    const struct pgseek_plan *plan = draft->plan;
+
+    if (plan->verb == PGSEEK_VERB_DECLARE && !(may_declare(draft) && are_appended_spelled(plan)))
         return PGSEEK_REASON_DECLARE;
-    if (draft->plan->form == QUERY_DISTINCT_ON && !are_keys_items(draft->plan))
+    if (plan->form == QUERY_DISTINCT_ON && !(are_keys_items(plan) && are_appended_spelled(plan)))
         return PGSEEK_REASON_DISTINCT_ON;
     return PGSEEK_REASON_NONE;
 }
@@ -313,12 +325,12 @@ struct pgseek_shape *pgseek_shape_new(const struct pgseek_plan *plan, const stru
         .has_hidden = plan->verb != PGSEEK_VERB_DECLARE,
         .keeps_keys = plan->is_locking && plan->form == QUERY_PLAIN && plan->verb != PGSEEK_VERB_DECLARE &&
                       plan->star != PLAN_STAR_AMONG,
-        .has_having =
-            plan->form == QUERY_GROUPED || (plan->form != QUERY_WINDOW && (plan->cut.ngroups > 0 || plan->cut.having)),
+        .has_having = plan->form == QUERY_GROUPED,
     };
 
     /* An index is in the order of the client's own items, not of columns that are kept apart. */
-    draft.spells_order = plan->form == QUERY_DISTINCT_ON || (draft.keeps_keys && are_keys_items(plan));
+    draft.spells_order =
+        plan->form == QUERY_DISTINCT_ON || (draft.keeps_keys && are_keys_items(plan) && are_appended_spelled(plan));
     *reason = PGSEEK_REASON_NOMEM;
     if (mapped && make_keys(&draft, &scratch))
         *reason = make(mapped, &draft);

@@ -111,7 +111,20 @@ static void read_execute(struct reading *in, struct pgseek_command *command)
     read_name(in, command);
 }
 
-/* EXPLAIN [(options)] [ANALYZE] [VERBOSE] EXECUTE name; any other EXPLAIN is none of our list. */
+/* CREATE [kind of] TABLE name ... AS EXECUTE name; any other CREATE is none of our list. */
+static void read_create(struct reading *in, struct pgseek_command *command)
+{
+    for (; !is_over(in); step(in)) {
+        struct reading ahead = *in;
+        if (!accept(&ahead, "as") || !accept(&ahead, "execute"))
+            continue;
+        command->into = true;
+        read_execute(&ahead, command);
+        return;
+    }
+}
+
+/* EXPLAIN [(options)] [ANALYZE] [VERBOSE] EXECUTE name, or CREATE TABLE AS; any other is none of our list. */
 static void read_explain(struct reading *in, struct pgseek_command *command)
 {
     size_t depth = 0;
@@ -120,6 +133,10 @@ static void read_explain(struct reading *in, struct pgseek_command *command)
         depth -= depth && skim_is_mark(&in->item, ')');
         if (!depth && accept(in, "execute")) {
             read_execute(in, command);
+            return;
+        }
+        if (!depth && accept(in, "create")) {
+            read_create(in, command);
             return;
         }
         if (!depth && !skim_is_mark(&in->item, ')') && !skim_is_word(&in->item, "verbose") &&
@@ -180,6 +197,7 @@ static const read_fn readers[PGSEEK_WORD_COUNT] = {
     [PGSEEK_WORD_DISCARD] = read_discard,     [PGSEEK_WORD_SET] = read_set,
     [PGSEEK_WORD_RESET] = read_reset,         [PGSEEK_WORD_FETCH] = read_fetch,
     [PGSEEK_WORD_MOVE] = read_fetch,          [PGSEEK_WORD_CLOSE] = read_close,
+    [PGSEEK_WORD_CREATE] = read_create,
 };
 
 /* Whether anything but semicolons and comments follows the first statement. False in *is_closed when the text ends
@@ -197,18 +215,48 @@ static bool has_more(struct reading *in, bool *is_closed)
     return has_second;
 }
 
-void pgseek_command_read(const char *sql, size_t len, struct pgseek_command *command)
+/* At the first word of the first statement. */
+static struct reading open_reading(const char *sql, size_t len, bool standard_strings)
 {
-    *command = (struct pgseek_command){.kind = PGSEEK_CMD_OTHER};
     const char *start = skim_lead(sql, len);
     struct reading in = {.skim = skim_init(start, len - (size_t)(start - sql))};
+    in.skim.has_backslashes = !standard_strings;
     step(&in);
-    struct reading rest = in;
-    read_fn reader = readers[pgseek_first_word(sql, len)];
-    if (reader) {
-        step(&in);
-        reader(&in, command);
+    return in;
+}
+
+/* The statement that begins at the item in hand. */
+static void read_statement(struct reading in, struct pgseek_command *command)
+{
+    *command = (struct pgseek_command){.kind = PGSEEK_CMD_OTHER};
+    read_fn reader = readers[pgseek_first_word(in.item.start, (size_t)(in.skim.end - in.item.start))];
+    if (!reader)
+        return;
+    step(&in);
+    reader(&in, command);
+}
+
+bool pgseek_command_next_execute(const char *sql, size_t len, bool standard_strings, size_t *at,
+                                 struct pgseek_command *command)
+{
+    struct reading in = open_reading(sql + *at, len - *at, standard_strings);
+    while (in.item.kind > SKIM_BROKEN) {
+        read_statement(in, command);
+        while (!is_over(&in))
+            step(&in);
+        *at = (size_t)(in.item.start - sql);
+        if (command->kind == PGSEEK_CMD_EXECUTE)
+            return true;
+        while (skim_is_mark(&in.item, ';'))
+            step(&in);
     }
+    return false;
+}
+
+void pgseek_command_read(const char *sql, size_t len, bool standard_strings, struct pgseek_command *command)
+{
+    struct reading rest = open_reading(sql, len, standard_strings);
+    read_statement(rest, command);
     bool is_closed = true;
     bool is_several = has_more(&rest, &is_closed);
     if (!is_closed)

@@ -133,6 +133,8 @@ static const PgQuery__ExecuteStmt *execute_of(const PgQuery__ParseResult *parsed
     const PgQuery__Node *node = parsed->n_stmts == 1 ? parsed->stmts[0]->stmt : NULL;
     if (node && node->node_case == PG_QUERY__NODE__NODE_EXPLAIN_STMT)
         node = node->explain_stmt->query;
+    if (node && node->node_case == PG_QUERY__NODE__NODE_CREATE_TABLE_AS_STMT)
+        node = node->create_table_as_stmt->query;
     return node && node->node_case == PG_QUERY__NODE__NODE_EXECUTE_STMT ? node->execute_stmt : NULL;
 }
 

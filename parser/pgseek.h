@@ -115,6 +115,8 @@ void pgseek_settings_overlay(struct pgseek_settings *settings, const struct pgse
 
 /* Whether "pgseek" stands anywhere in the text, in any case. Cheap; a false answer is final. */
 bool pgseek_mentions(const char *sql, size_t len);
+/* The same for the word EXECUTE. */
+bool pgseek_mentions_execute(const char *sql, size_t len);
 
 /* Whether the text may be a set_config() or current_setting() call whose variable name is a parameter. Cheap. */
 bool pgseek_may_be_config_call(const char *sql, size_t len);
@@ -143,6 +145,7 @@ enum pgseek_word {
     PGSEEK_WORD_CALL,
     PGSEEK_WORD_DO,
     PGSEEK_WORD_EXPLAIN,
+    PGSEEK_WORD_CREATE,
     PGSEEK_WORD_DECLARE,
     PGSEEK_WORD_SELECT,
     PGSEEK_WORD_COUNT
@@ -161,7 +164,7 @@ enum pgseek_command_kind {
     PGSEEK_CMD_PREPARE_TRANSACTION,
     PGSEEK_CMD_COMMIT_PREPARED, /* COMMIT/ROLLBACK PREPARED: touches no value of ours */
     PGSEEK_CMD_PREPARE,         /* name */
-    PGSEEK_CMD_EXECUTE,         /* name (of EXPLAIN [ANALYZE ...] EXECUTE too) */
+    PGSEEK_CMD_EXECUTE,         /* name (of EXPLAIN [ANALYZE ...] EXECUTE and CREATE TABLE AS EXECUTE too) */
     PGSEEK_CMD_DEALLOCATE,      /* name */
     PGSEEK_CMD_DEALLOCATE_ALL,
     PGSEEK_CMD_DISCARD_ALL,
@@ -176,9 +179,13 @@ struct pgseek_command {
     enum pgseek_command_kind kind;
     bool and_chain; /* COMMIT/ROLLBACK AND CHAIN */
     bool several;   /* more than one non-empty statement in the text; kind is the first one's */
+    bool into;      /* EXECUTE: its rows make a table */
     char name[64];  /* folded as the server folds it, cut to 63 bytes; "" where there is none */
 };
-void pgseek_command_read(const char *sql, size_t len, struct pgseek_command *command);
+void pgseek_command_read(const char *sql, size_t len, bool standard_strings, struct pgseek_command *command);
+/* The next EXECUTE of a text of any number of statements; *at is where to go on, 0 at first. False: no more. */
+bool pgseek_command_next_execute(const char *sql, size_t len, bool standard_strings, size_t *at,
+                                 struct pgseek_command *command);
 
 /* ---- statements around a statement --------------------------------------------------------------------------------- */
 

@@ -16,13 +16,13 @@ static bool stands_around(const char *text, size_t len, size_t found, const char
     return found >= at && word_len - at <= len - found && skim_same(text + found - at, word_len, word);
 }
 
-/* pgseek ends in its one k, which a text has in two cases. */
-static bool mentions_by(const char *sql, size_t len, char letter)
+/* By the word's letter number `place`, in one case of it. */
+static bool mentions_by(const char *sql, size_t len, char letter, const char *word, size_t place)
 {
     const char *end = sql + len;
     const char *at = sql;
     while (at < end && (at = memchr(at, letter, (size_t)(end - at))) != NULL) {
-        if (stands_around(sql, len, (size_t)(at - sql), "pgseek", 5))
+        if (stands_around(sql, len, (size_t)(at - sql), word, place))
             return true;
         at++;
     }
@@ -31,7 +31,12 @@ static bool mentions_by(const char *sql, size_t len, char letter)
 
 bool pgseek_mentions(const char *sql, size_t len)
 {
-    return mentions_by(sql, len, 'k') || mentions_by(sql, len, 'K');
+    return mentions_by(sql, len, 'k', "pgseek", 5) || mentions_by(sql, len, 'K', "pgseek", 5);
+}
+
+bool pgseek_mentions_execute(const char *sql, size_t len)
+{
+    return mentions_by(sql, len, 'x', "execute", 1) || mentions_by(sql, len, 'X', "execute", 1);
 }
 
 /* A call alone in a statement is short; longer texts hold it, if at all, inside something larger. */
@@ -67,29 +72,18 @@ struct word_row {
 
 /* By first letter; within a letter the most frequent comes first. */
 static const struct word_row word_rows[] = {
-    ROW("abort", ABORT),
-    ROW("begin", BEGIN),
-    ROW("commit", COMMIT),
-    ROW("close", CLOSE),
-    ROW("call", CALL),
-    ROW("discard", DISCARD),
-    ROW("deallocate", DEALLOCATE),
-    ROW("declare", DECLARE),
-    ROW("do", DO),
-    ROW("end", END),
-    ROW("execute", EXECUTE),
-    ROW("explain", EXPLAIN),
-    ROW("fetch", FETCH),
-    ROW("move", MOVE),
-    ROW("prepare", PREPARE),
-    ROW("rollback", ROLLBACK),
-    ROW("release", RELEASE),
-    ROW("reset", RESET),
-    ROW("select", SELECT),
-    ROW("set", SET),
-    ROW("savepoint", SAVEPOINT),
-    ROW("show", SHOW),
-    ROW("start", START),
+    ROW("abort", ABORT),       ROW("begin", BEGIN),
+    ROW("commit", COMMIT),     ROW("close", CLOSE),
+    ROW("call", CALL),         ROW("create", CREATE),
+    ROW("discard", DISCARD),   ROW("deallocate", DEALLOCATE),
+    ROW("declare", DECLARE),   ROW("do", DO),
+    ROW("end", END),           ROW("execute", EXECUTE),
+    ROW("explain", EXPLAIN),   ROW("fetch", FETCH),
+    ROW("move", MOVE),         ROW("prepare", PREPARE),
+    ROW("rollback", ROLLBACK), ROW("release", RELEASE),
+    ROW("reset", RESET),       ROW("select", SELECT),
+    ROW("set", SET),           ROW("savepoint", SAVEPOINT),
+    ROW("show", SHOW),         ROW("start", START),
 };
 
 /* Where the rows of a letter begin, and how many there are. */
@@ -97,8 +91,8 @@ static const struct {
     uint8_t first;
     uint8_t count;
 } letters[26] = {
-    ['a' - 'a'] = {0, 1},  ['b' - 'a'] = {1, 1},  ['c' - 'a'] = {2, 3},  ['d' - 'a'] = {5, 4},  ['e' - 'a'] = {9, 3},
-    ['f' - 'a'] = {12, 1}, ['m' - 'a'] = {13, 1}, ['p' - 'a'] = {14, 1}, ['r' - 'a'] = {15, 3}, ['s' - 'a'] = {18, 5},
+    ['a' - 'a'] = {0, 1},  ['b' - 'a'] = {1, 1},  ['c' - 'a'] = {2, 4},  ['d' - 'a'] = {6, 4},  ['e' - 'a'] = {10, 3},
+    ['f' - 'a'] = {13, 1}, ['m' - 'a'] = {14, 1}, ['p' - 'a'] = {15, 1}, ['r' - 'a'] = {16, 3}, ['s' - 'a'] = {19, 5},
 };
 
 enum pgseek_word pgseek_first_word(const char *sql, size_t len)

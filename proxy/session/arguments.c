@@ -30,6 +30,14 @@ static enum step read_bind(struct decision *d)
     return STEP_ON;
 }
 
+/* It is in doubt whether there is a cursor: nothing may run that would ignore it. */
+static enum step unknown_token(struct decision *d)
+{
+    return decision_reject(d, PGSEEK_PS005, "this statement cannot be paginated: execute_args",
+                           pgseek_reason_why(PGSEEK_REASON_EXECUTE_ARGS),
+                           "Give EXECUTE the cursor as a literal, or NULL.");
+}
+
 static enum step read_execute(struct decision *d)
 {
     const struct request *request = d->request;
@@ -37,6 +45,8 @@ static enum step read_execute(struct decision *d)
         return STEP_ORIGINAL; /* EXECUTE itself has no parameters */
     struct pgseek_reading reading = planning_reading(d->session, request->execute);
     d->execute = pgseek_execute_new((const char *)request->execute.ptr, request->execute.len, &reading, &d->reason);
+    if (!d->execute && d->reason != PGSEEK_REASON_NOMEM && d->settings.cursor_kind == PGSEEK_CURSOR_PARAM)
+        return unknown_token(d);
     if (!d->execute)
         return d->reason == PGSEEK_REASON_NOMEM ? STEP_NOMEM : STEP_PASS;
     return make_room(d, pgseek_execute_count(d->execute));
@@ -50,14 +60,6 @@ enum step arguments_read(struct decision *d)
 }
 
 /* ---- the token ---- */
-
-/* It is in doubt whether there is a cursor: nothing may run that would ignore it. */
-static enum step unknown_token(struct decision *d)
-{
-    return decision_reject(d, PGSEEK_PS005, "this statement cannot be paginated: execute_args",
-                           pgseek_reason_why(PGSEEK_REASON_EXECUTE_ARGS),
-                           "Give EXECUTE the cursor as a literal, or NULL.");
-}
 
 static enum step token_of_execute(struct decision *d, size_t n)
 {

@@ -102,31 +102,60 @@ bool command_apply(struct session *session, struct pending *entry, const struct 
 
 /* ---- refusals ---- */
 
-/* Whether the server's own EXECUTE of this statement would run it without the cursor that is in force. */
-static bool would_ignore_cursor(struct session *session, const struct statement *statement)
+static const struct statement *named_statement(const struct session *session, const char *name)
+{
+    return *name ? (struct statement *)names_get(&session->statements, span_cstr(name)) : NULL;
+}
+
+static bool is_tagged(const struct statement *statement)
+{
+    return statement && (statement->kind == STATEMENT_TAGGED || statement->is_tagged);
+}
+
+/* What a prepared EXECUTE executes; NULL for anything else. */
+static const struct statement *executed_by(const struct session *session, const struct statement *statement)
+{
+    bool is_execute = statement && statement->kind == STATEMENT_COMMAND && statement->sql;
+    return is_execute ? named_statement(session, statement->command.name) : NULL;
+}
+
+bool command_executes_tagged(const struct session *session, const struct pgseek_command *command)
+{
+    const struct statement *statement = named_statement(session, command->name);
+    return is_tagged(statement) || is_tagged(executed_by(session, statement));
+}
+
+static bool has_cursor(struct session *session, const struct statement *statement)
 {
     struct pgseek_settings settings;
     struct pgseek_error error;
     bool from_variable;
-    if (!statement || statement->kind != STATEMENT_TAGGED)
+    if (!is_tagged(statement))
         return false;
     if (!setting_collect(session, &statement->tag.settings, &settings, &from_variable, &error))
         return true;
     return settings.cursor_kind != PGSEEK_CURSOR_NONE || settings.strict;
 }
 
+/* Whether the server's own EXECUTE would run it without the cursor that is in force: what the protocol has prepared
+ * may be EXPLAIN, DECLARE or an EXECUTE itself. */
+static bool would_ignore_cursor(struct session *session, const struct pgseek_command *command)
+{
+    const struct statement *statement = named_statement(session, command->name);
+    return has_cursor(session, statement) || has_cursor(session, executed_by(session, statement));
+}
+
 bool command_is_refused(struct session *session, const struct pgseek_command *command, struct pgseek_error *error)
 {
     *error = (struct pgseek_error){.code = PGSEEK_PS005};
     struct span name = span_cstr(command->name);
-    if (command->kind == PGSEEK_CMD_EXECUTE && command->several && name.len > 0) {
-        if (!would_ignore_cursor(session, (struct statement *)names_get(&session->statements, name)))
+    if (command->kind == PGSEEK_CMD_EXECUTE && name.len > 0) {
+        if (!would_ignore_cursor(session, command))
             return false;
-        error->code = PGSEEK_PS000;
-        snprintf(error->message, sizeof error->message, "a page must be sent alone");
+        snprintf(error->message, sizeof error->message, "this statement cannot be paginated: execute");
         snprintf(error->detail, sizeof error->detail,
-                 "The statement \"%s\" carries a pgseek tag, and the text holds several statements.", command->name);
-        snprintf(error->hint, sizeof error->hint, "Send the EXECUTE alone.");
+                 "The statement \"%s\" is no SELECT, and EXECUTE would run it whole.", command->name);
+        snprintf(error->hint, sizeof error->hint, "Bind it, or execute the SELECT itself.");
         return true;
     }
     if (command->kind != PGSEEK_CMD_FETCH)

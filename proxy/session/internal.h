@@ -287,9 +287,11 @@ bool statement_keep_oids(struct statement *statement, const struct wire_parse *p
  * of memory. */
 bool command_apply(struct session *session, struct pending *entry, const struct pgseek_command *command,
                    struct statement *prepares) MUST_USE;
-/* Whether a command must not run as it is (EXECUTE of a page among several statements, FETCH from a page's portal);
+/* Whether a command must not run as it is (EXECUTE of what is no page with a cursor, FETCH from a page's portal);
  * *error says why. */
 bool command_is_refused(struct session *session, const struct pgseek_command *command, struct pgseek_error *error);
+/* Whether an EXECUTE runs something with a tag, as far as the names tell now. */
+bool command_executes_tagged(const struct session *session, const struct pgseek_command *command);
 /* Whether a COMMIT of this group is unanswered: it may turn out to have been a ROLLBACK. */
 bool commits_are_owed(const struct session *session);
 /* The server's tag tells more than the words did (COMMIT that was a ROLLBACK, DEALLOCATE ALL in a function). */

@@ -102,7 +102,39 @@ static bool combine(const struct statement *named, const struct pgseek_settings 
     return false;
 }
 
-/* Runs a page by the text of its EXECUTE; `request` holds what depends on the protocol. */
+static bool executes_tagged(const struct session *session, struct span sql)
+{
+    const char *text = (const char *)sql.ptr;
+    struct pgseek_command command;
+    size_t at = 0;
+    while (pgseek_command_next_execute(text, sql.len, session->strings_standard, &at, &command))
+        if (command_executes_tagged(session, &command))
+            return true;
+    return false;
+}
+
+bool prepared_is_among(struct session *session, struct reading *reading, struct span sql, enum action *action)
+{
+    const char *text = (const char *)sql.ptr;
+    struct pgseek_command command;
+    bool has_names = session->statements.count > 0 || session->returning;
+    bool is_ours = reading->kind == TEXT_BAD || reading->kind == TEXT_VARIABLE;
+    if (is_ours || !has_names || !pgseek_mentions_execute(text, sql.len))
+        return false;
+    pgseek_command_read(text, sql.len, session->strings_standard, &command);
+    bool waits = session->returning && session->owed.readies > 0; /* a name with a tag may come back */
+    if (!command.several || (!waits && !executes_tagged(session, sql)))
+        return false;
+    refuse_because(&reading->error, "a page must be sent alone",
+                   "The text holds several statements, and one executes a statement with a pgseek tag.",
+                   "Send the EXECUTE alone.");
+    *action = waits ? ACTION_HOLD : refuse(session, &reading->error, true, span_of(NULL, 0));
+    pgseek_tag_fini(&reading->tag);
+    return true;
+}
+
+/* Runs a page by the text of its EXECUTE; `request` holds what depends on the protocol, and the statement when it is
+ * not what is executed that will run: CREATE TABLE AS EXECUTE is no page, and is refused where a page has a cursor. */
 static enum action run(struct session *session, struct statement *named, const struct pgseek_tag *tag, struct span sql,
                        struct request *request)
 {
@@ -112,7 +144,8 @@ static enum action run(struct session *session, struct statement *named, const s
     if (!combine(named, &tag->settings, &settings, &error))
         return refuse(session, &error, request->simple, span_of(NULL, 0));
     pgseek_frame_read((const char *)sql.ptr, sql.len, &frame);
-    request->statement = named;
+    if (!request->statement)
+        request->statement = named;
     request->tag = &settings;
     request->execute = sql;
     request->prefix = span_of(sql.ptr, frame.kind == PGSEEK_FRAME_EXPLAIN ? frame.inner : 0);
@@ -122,16 +155,33 @@ static enum action run(struct session *session, struct statement *named, const s
     return action;
 }
 
+/* CREATE TABLE AS EXECUTE as a Query: a statement of its own, as text_query_tagged() makes one. Takes the tag. */
+static enum action run_into(struct session *session, struct statement *named, struct reading *reading, struct span sql,
+                            struct span message)
+{
+    struct statement *statement = text_statement(reading, sql);
+    if (!statement)
+        return session_nomem(session);
+    struct request request = {
+        .statement = statement, .simple = true, .name = span_cstr(reading->command.name), .message = message};
+    enum action action = run(session, named, &statement->tag, sql, &request);
+    object_unref(&statement->object);
+    return action;
+}
+
 enum action prepared_query_execute(struct session *session, struct reading *reading, struct span sql,
                                    struct span message)
 {
     const struct pgseek_command *command = &reading->command;
     bool waits = must_follow(session) || name_may_return(session, span_cstr(command->name));
     struct statement *named = command->several ? NULL : named_page(session, command->name);
-    if (!waits && !named && reading->is_tagged) {
-        reading->frame = (struct pgseek_frame){.kind = PGSEEK_FRAME_NONE};
+    if (!waits && !named && reading->is_tagged && !command_is_refused(session, command, &reading->error)) {
+        if (!command->into)
+            reading->frame = (struct pgseek_frame){.kind = PGSEEK_FRAME_NONE};
         return text_query_tagged(session, reading, sql, message);
     }
+    if (!waits && named && command->into)
+        return run_into(session, named, reading, sql, message);
     enum action action = ACTION_HOLD;
     if (!waits && !named)
         action = text_query_command(session, command);
@@ -169,6 +219,7 @@ static enum action bind_execute(struct session *session, struct statement *state
     struct request request = {.portal = bind->portal, .bind = bind, .message = message};
     if (named) {
         request.name = span_cstr(statement->command.name);
+        request.statement = statement->command.into ? statement : NULL;
         return run(session, named, &statement->tag, span_of(statement->sql, statement->sql_len), &request);
     }
     request.statement = statement;
@@ -203,7 +254,8 @@ enum action prepared_bind(struct session *session, struct statement *statement, 
     if (statement->sql) { /* EXECUTE */
         if (name_may_return(session, span_cstr(command->name)))
             return ACTION_HOLD;
-        if (statement->is_tagged || named_page(session, command->name))
+        bool is_refused = command_is_refused(session, command, &error);
+        if ((statement->is_tagged && !is_refused) || named_page(session, command->name))
             return bind_execute(session, statement, bind, message);
     }
     if (command_is_refused(session, command, &error))
@@ -219,6 +271,8 @@ bool prepared_adds_columns(struct session *session, const struct statement *stat
     bool from_variable;
     bool is_execute = statement->kind == STATEMENT_COMMAND && statement->sql;
     const struct statement *page = is_execute ? named_page(session, statement->command.name) : statement;
+    if (is_execute && statement->command.into)
+        return false;
     if (!page || page->kind != STATEMENT_TAGGED || page->prefix)
         return false;
     tag = page->tag.settings;

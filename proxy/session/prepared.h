@@ -10,7 +10,9 @@
 /* A tagged PREPARE, as a Query and as a Parse. */
 enum action prepared_query(struct session *session, struct reading *reading, struct span sql);
 enum action prepared_parse(struct session *session, struct reading *reading, const struct wire_parse *parse);
-/* EXECUTE, tagged or not. */
+/* Whether a Query of several statements executes a page: then *action is what becomes of it. */
+bool prepared_is_among(struct session *session, struct reading *reading, struct span sql, enum action *action);
+/* EXECUTE, tagged or not; CREATE TABLE AS EXECUTE, too. */
 enum action prepared_query_execute(struct session *session, struct reading *reading, struct span sql,
                                    struct span message);
 enum action prepared_parse_execute(struct session *session, struct reading *reading, const struct wire_parse *parse);

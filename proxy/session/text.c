@@ -54,11 +54,11 @@ static void read_tag(struct session *session, struct reading *out, const char *s
 }
 
 /* Texts that begin with a word of the list, or carry a tag. */
-static void read_words(struct reading *out, const char *sql, size_t len)
+static void read_words(const struct session *session, struct reading *out, const char *sql, size_t len)
 {
     bool is_command = is_command_word(out->word);
     if (is_command)
-        pgseek_command_read(sql, len, &out->command);
+        pgseek_command_read(sql, len, session->strings_standard, &out->command);
     if (is_command || out->is_tagged)
         pgseek_frame_read(sql, len, &out->frame);
     if (is_command && out->command.kind == PGSEEK_CMD_EXECUTE && *out->command.name)
@@ -67,7 +67,7 @@ static void read_words(struct reading *out, const char *sql, size_t len)
         out->kind = TEXT_PREPARE;
     else if (out->is_tagged)
         out->kind = TEXT_TAGGED;
-    else if (is_command && out->word != PGSEEK_WORD_EXPLAIN)
+    else if (is_command && out->word != PGSEEK_WORD_EXPLAIN && out->word != PGSEEK_WORD_CREATE)
         out->kind = TEXT_COMMAND;
 }
 
@@ -83,7 +83,7 @@ static void read_text(struct session *session, struct span text, struct reading 
         return;
     read_tag(session, out, sql, text.len, mentions);
     if (out->kind != TEXT_BAD)
-        read_words(out, sql, text.len);
+        read_words(session, out, sql, text.len);
 }
 
 /* ---- a tagged text ---- */
@@ -193,6 +193,8 @@ enum action text_query(struct session *session, struct span message)
     struct reading reading;
     read_text(session, sql, &reading);
     enum action action;
+    if (prepared_is_among(session, &reading, sql, &action))
+        return action;
     switch (reading.kind) {
     case TEXT_PLAIN: return text_plain_query(session);
     case TEXT_COMMAND: return text_query_command(session, &reading.command);

@@ -208,6 +208,108 @@ def test_refusals(conn, protocol):
         assert refused("EXECUTE p(1, 2); SELECT 1") == "PS000"
 
 
+CREATES = ["CREATE TABLE made AS EXECUTE {}", "CREATE TEMP TABLE made (a, b) ON COMMIT PRESERVE ROWS AS /* EXECUTE q */ EXECUTE {} WITH NO DATA",
+           "EXPLAIN CREATE TABLE made AS EXECUTE {}", "EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) CREATE TABLE made AS EXECUTE {}"]
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("create", CREATES)
+def test_a_table_made_by_execute_ignores_no_cursor(conn, direct, protocol, create):
+    """CREATE TABLE AS EXECUTE is as CREATE TABLE AS of the tagged SELECT: passed without a cursor, refused with one."""
+    def refused(sql):
+        with pytest.raises(wire.ServerError) as error:
+            pages.page_of(run(conn, sql, protocol))
+        assert conn.rows(wire.query("SELECT to_regclass('made')")) == [[None]]
+        return error.value.sqlstate, error.value.fields["M"].rpartition(": ")[2]
+    for peer in (conn, direct):
+        peer.ask(wire.query("DROP TABLE IF EXISTS made"))
+        run(peer, f"PREPARE p(int, int) AS {SELECT} /* pgseek */", protocol)
+        run(peer, f"PREPARE q(int, int, text) AS {SELECT} /* pgseek cursor=$3 */", protocol)
+    token = pages.page_of(run(conn, "EXECUTE p(1, 3)", protocol)).next
+    assert refused(f"{create.format('p(1, 3)')} /* pgseek cursor={token} */") == ("PS005", "into")
+    assert refused(f"{create.format('p(1, 3)')} /* pgseek strict=on */") == ("PS005", "into")
+    assert refused(create.format(f"q(1, 3, '{token}')")) == ("PS005", "into")
+    assert refused(create.format("q(1, 3, 'a' || 'b')")) == ("PS005", "execute_args")
+    run(conn, f"PREPARE r AS {SELECT} /* pgseek cursor={token} */", protocol)
+    assert refused(create.format("r(1, 3)")) == ("PS005", "into")
+    run(conn, f"PREPARE s AS {SELECT} /* pgseek strict=on */", protocol)
+    assert refused(create.format("s(1, 3)")) == ("PS005", "into")
+    conn.ask(wire.query(f"SET pgseek.cursor = '{token}'"))
+    assert refused(create.format("p(1, 3)")) == ("PS005", "into")
+    assert conn.rows(wire.query("SHOW pgseek.cursor")) == [[b""]], "a cursor is used once"
+    for text in ("p(1, 3)", "q(1, 3, NULL)", "p(1, 1 + 2) /* pgseek */"):
+        expected = run(direct, create.format(text), protocol)
+        direct.ask(wire.query("DROP TABLE IF EXISTS made"))
+        got = run(conn, create.format(text), protocol)
+        conn.ask(wire.query("DROP TABLE IF EXISTS made"))
+        assert wire.statuses(got)["pgseek.action"] == "pass: into"
+        assert without_ours(got) == expected
+
+
+def test_a_table_of_what_is_prepared_later(conn):
+    """What a Parse of CREATE TABLE AS EXECUTE makes is decided when it is bound."""
+    conn.ask(wire.parse("CREATE TEMP TABLE late AS EXECUTE p(1, 3)", "make"), wire.sync())
+    conn.ask(wire.query(f"PREPARE p AS {SELECT} /* pgseek strict=on */"))
+    answer = conn.ask(wire.bind(statement="make"), wire.execute(), wire.sync())
+    assert answer[0].fields()["C"] == "PS005"
+    conn.ask(wire.query("DEALLOCATE p"), wire.query("PREPARE p(int, int) AS SELECT $1 + $2"), syncs=2)
+    assert wire.kinds(conn.ask(wire.bind(statement="make"), wire.execute(), wire.sync())) == "2 C Z"
+
+
+AMONG = ["SELECT 1; {}", "{}; SELECT 1", "BEGIN; {}; COMMIT", "/* a */; SET work_mem = '4MB'; ; EXPLAIN (COSTS off) {}", "SELECT 'x;'; CREATE TABLE made AS {}",
+         "DECLARE c CURSOR FOR SELECT 1; {}", "PREPARE other AS SELECT 1; {}", "EXECUTE plain; {}", "EXPLAIN EXECUTE plain; EXPLAIN CREATE TABLE made AS {}"]
+
+
+@pytest.mark.parametrize("prepares", ["sql", "protocol"])
+@pytest.mark.parametrize("text", AMONG)
+def test_an_execute_among_several_statements(conn, prepares, text):
+    """Wherever the EXECUTE of a tagged statement stands in a text of several, the text is refused whole."""
+    conn.ask(wire.query(f"PREPARE p AS {SELECT} /* pgseek */") if prepares == "sql" else wire.parse(f"{SELECT} /* pgseek */", "p"), wire.sync(), syncs=2 - (prepares != "sql"))
+    conn.ask(wire.query("PREPARE plain AS SELECT 'plain'"))
+    error = conn.ask(wire.query(text.format("EXECUTE p(1, 2)")))
+    assert (wire.kinds(error), error[0].fields()["C"]) == ("E Z", "PS000")
+    assert conn.rows(wire.query("SELECT to_regclass('made'), count(*) FROM pg_prepared_statements WHERE name = 'other'")) == [[None, b"0"]]
+    conn.ask(wire.query("DEALLOCATE p"))
+    error = conn.ask(wire.query(text.format("EXECUTE p(1, 2)")))
+    assert "26000" in [message.fields()["C"] for message in error if message.kind == "E"]
+    conn.ask(wire.query("ROLLBACK"))
+
+
+def test_untagged_executes_among_several_statements_pass(conn, direct):
+    text = "SELECT 'EXECUTE p'; EXECUTE plain; EXPLAIN EXECUTE plain; CREATE TEMP TABLE made AS EXECUTE plain; SELECT 1 AS execute"
+    for peer in (conn, direct):
+        peer.ask(wire.query(f"PREPARE p AS {SELECT} /* pgseek */"), wire.query("PREPARE plain AS SELECT 'plain'"), syncs=2)
+    assert conn.ask(wire.query(text)) == direct.ask(wire.query(text))
+
+
+def test_a_pipelined_name_among_several_statements(conn):
+    """A PREPARE that has not been answered, and a name that a failed group gives back."""
+    answer = conn.ask(wire.query(f"PREPARE p AS {SELECT} /* pgseek */"), wire.query("SELECT 1; EXECUTE p(1, 2)"), syncs=2)
+    assert [message.fields()["C"] for message in answer if message.kind == "E"] == ["PS000"]
+    answer = conn.ask(wire.parse("DEALLOCATE p"), wire.bind(), wire.parse("SELECT nosuch", "x"), wire.execute(), wire.sync(), wire.query("SELECT 1; EXECUTE p(1, 2)"), syncs=2)
+    assert [message.fields()["C"] for message in answer if message.kind == "E"] == ["42703", "PS000"]
+
+
+def test_what_is_no_page_and_executed_by_name(conn):
+    """The protocol prepares EXPLAIN, DECLARE and EXECUTE under a name, too: EXECUTE of it must not lose a cursor."""
+    conn.ask(wire.query(f"PREPARE p AS {SELECT} /* pgseek */"))
+    token = pages.page_of(conn.ask(wire.query("EXECUTE p(1, 2)"))).next
+    for text in (f"EXPLAIN {SELECT.replace('$1', '1').replace('$2', '2')}", "EXECUTE p(1, 2)"):
+        conn.ask(wire.parse(f"{text} /* pgseek cursor={token} */", "nested"), wire.sync())
+        for protocol in ("simple", "extended"):
+            for execute in ("EXECUTE nested", "EXECUTE nested /* pgseek */"):
+                assert run(conn, execute, protocol)[-2].fields()["C"] == "PS005"
+        assert conn.ask(wire.query("SELECT 1; EXECUTE nested"))[0].fields()["C"] == "PS000"
+        conn.ask(wire.close("S", "nested"), wire.sync())
+
+
+def test_arguments_that_cannot_be_read_hide_no_cursor(conn):
+    conn.ask(wire.query(f"PREPARE p(int, int, text) AS {SELECT} /* pgseek cursor=$3 */"))
+    conn.ask(wire.query("SET standard_conforming_strings = off"))
+    for execute in (r"EXECUTE p(1, 2, 'a\'b')", "CREATE TEMP TABLE made AS EXECUTE p(1, 2, 'a')"):
+        assert conn.ask(wire.query(execute))[-2].fields()["C"] == "PS005"
+
+
 @PROTOCOLS
 def test_a_name_that_changes_hands(server, conn, protocol):
     """What a name stands for is what the server has it stand for."""

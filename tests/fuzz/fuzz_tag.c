@@ -96,7 +96,10 @@ static void check_variable(const char *sql, size_t len)
                 memchr(sql, '\'', len));
         pgseek_variable_fini(&variable);
     }
-    pgseek_command_read(sql, len, &command);
+    pgseek_command_read(sql, len, true, &command);
+    size_t at = 0;
+    for (size_t before = 0; pgseek_command_next_execute(sql, len, len % 2, &at, &command); before = at)
+        require(at > before && at <= len);
     require(memchr(command.name, '\0', sizeof command.name) != NULL);
     (void)pgseek_may_be_config_call(sql, len);
 }

@@ -144,8 +144,9 @@ static void arguments_of_types(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
-        static const char *const fronts[] = {"EXECUTE p(0, ", "EXPLAIN (ANALYZE) EXECUTE p (0, "};
-        for (size_t f = 0; f < 2; f++) {
+        static const char *const fronts[] = {"EXECUTE p(0, ", "EXPLAIN (ANALYZE) EXECUTE p (0, ",
+                                             "EXPLAIN CREATE TABLE t AS EXECUTE p(0, "};
+        for (size_t f = 0; f < sizeof fronts / sizeof *fronts; f++) {
             char sql[128];
             const char *text;
             enum pgseek_reason reason;
@@ -170,7 +171,7 @@ static const struct {
     {"EXECUTE p(", {.standard_strings = true, .ascii_safe_encoding = true}, PGSEEK_REASON_SYNTAX},
     {"EXECUTE p; SELECT 1", {.standard_strings = true, .ascii_safe_encoding = true}, PGSEEK_REASON_EXECUTE},
     {"SELECT 1", {.standard_strings = true, .ascii_safe_encoding = true}, PGSEEK_REASON_EXECUTE},
-    {"CREATE TABLE t AS EXECUTE p", {.standard_strings = true, .ascii_safe_encoding = true}, PGSEEK_REASON_EXECUTE},
+    {"CREATE TABLE t AS SELECT 1", {.standard_strings = true, .ascii_safe_encoding = true}, PGSEEK_REASON_EXECUTE},
     {"EXECUTE p", {.ascii_safe_encoding = true}, PGSEEK_REASON_STRINGS},
     {"EXECUTE p", {.standard_strings = true}, PGSEEK_REASON_ENCODING},
 };

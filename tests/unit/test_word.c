@@ -37,6 +37,7 @@ static const struct {
     {"call p()", PGSEEK_WORD_CALL},
     {"do $$x$$", PGSEEK_WORD_DO},
     {"explain select", PGSEEK_WORD_EXPLAIN},
+    {"create table", PGSEEK_WORD_CREATE},
     {"declare c", PGSEEK_WORD_DECLARE},
     {"SELECT 1", PGSEEK_WORD_SELECT},
     {"select*from t", PGSEEK_WORD_SELECT},
@@ -140,6 +141,15 @@ static const struct {
     {"explain (analyze, buffers) execute q(1)", {.kind = PGSEEK_CMD_EXECUTE, .name = "q"}},
     {"explain analyze verbose execute q", {.kind = PGSEEK_CMD_EXECUTE, .name = "q"}},
     {"explain select execute from q", {.kind = PGSEEK_CMD_OTHER}},
+    {"create table t as execute Q(1)", {.kind = PGSEEK_CMD_EXECUTE, .name = "q", .into = true}},
+    {"CREATE TEMP TABLE t (a, b) ON COMMIT DROP AS/**/EXECUTE q WITH NO DATA",
+     {.kind = PGSEEK_CMD_EXECUTE, .name = "q", .into = true}},
+    {"explain (costs off) create table t as execute q", {.kind = PGSEEK_CMD_EXECUTE, .name = "q", .into = true}},
+    {"explain analyze create table t as execute q; select 1",
+     {.kind = PGSEEK_CMD_EXECUTE, .name = "q", .into = true, .several = true}},
+    {"create view v as select 1; execute q", {.kind = PGSEEK_CMD_OTHER, .several = true}},
+    {"create view v as; execute q", {.kind = PGSEEK_CMD_OTHER, .several = true}},
+    {"create trigger t after insert on x execute function q()", {.kind = PGSEEK_CMD_OTHER}},
     {"deallocate q", {.kind = PGSEEK_CMD_DEALLOCATE, .name = "q"}},
     {"deallocate prepare q", {.kind = PGSEEK_CMD_DEALLOCATE, .name = "q"}},
     {"deallocate prepare", {.kind = PGSEEK_CMD_DEALLOCATE, .name = "prepare"}},
@@ -171,12 +181,50 @@ static void commands_are_read(void **state)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         struct pgseek_command got;
         const struct pgseek_command *want = &commands[i].command;
-        pgseek_command_read(commands[i].sql, strlen(commands[i].sql), &got);
+        pgseek_command_read(commands[i].sql, strlen(commands[i].sql), true, &got);
         if (got.kind != want->kind || got.and_chain != want->and_chain || got.several != want->several ||
-            strcmp(got.name, want->name) != 0)
+            got.into != want->into || strcmp(got.name, want->name) != 0)
             fail_msg("%s: kind %d, chain %d, several %d, name %s", commands[i].sql, (int)got.kind, got.and_chain,
                      got.several, got.name);
     }
+}
+
+static const struct {
+    const char *sql;
+    const char *names; /* with a blank behind each */
+    bool strings_off;
+} executes[] = {
+    {.sql = "", .names = ""},
+    {.sql = "select 1", .names = ""},
+    {.sql = "execute p", .names = "p "},
+    {.sql = "execute p; execute q(1);; explain analyze execute \"R\"", .names = "p q R "},
+    {.sql = ";;select 1; /* ; */ execute p -- ;\n", .names = "p "},
+    {.sql = "create table t as execute p; explain create table u as execute q", .names = "p q "},
+    {.sql = "select 'x; execute p'; grant execute on function f() to r", .names = ""},
+    {.sql = "select execute; explain select 1; create view v as; execute p", .names = "p "},
+    {.sql = "execute p; select 'open; execute q", .names = "p "},
+    {.sql = "select '\\'; execute p; --'", .names = "p "},
+    {.sql = "select '\\'; execute p; --'", .names = "", .strings_off = true},
+    {.sql = "select '\\''; execute p", .names = "p ", .strings_off = true},
+};
+
+static void executes_are_found(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof executes / sizeof *executes; i++) {
+        const char *sql = executes[i].sql;
+        char names[64] = "";
+        size_t at = 0;
+        struct pgseek_command command;
+        while (pgseek_command_next_execute(sql, strlen(sql), !executes[i].strings_off, &at, &command)) {
+            assert_true(pgseek_mentions_execute(sql, strlen(sql)));
+            strcat(strcat(names, command.name), " ");
+        }
+        if (strcmp(names, executes[i].names) != 0)
+            fail_msg("%s: %s", sql, names);
+    }
+    assert_true(pgseek_mentions_execute("xExEcUtEx", 9));
+    assert_false(pgseek_mentions_execute("xExEcUt", 7));
 }
 
 int main(void)
@@ -186,6 +234,7 @@ int main(void)
         cmocka_unit_test(mentions_are_found_anywhere),
         cmocka_unit_test(config_calls_are_found),
         cmocka_unit_test(commands_are_read),
+        cmocka_unit_test(executes_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

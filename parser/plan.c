@@ -212,9 +212,9 @@ static bool copy_params(struct pgseek_plan *plan, const struct pgseek_query *que
 }
 
 /* Where `*` without a relation stands in the select list. */
-static int find_star(const PgQuery__SelectStmt *level)
+static enum plan_star find_star(const PgQuery__SelectStmt *level)
 {
-    int found = PLAN_STAR_NONE;
+    enum plan_star found = PLAN_STAR_NONE;
 
     for (size_t i = 0; i < level->n_target_list; i++) {
         const PgQuery__ColumnRef *column = tree_column(level->target_list[i]->res_target->val);

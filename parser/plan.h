@@ -64,6 +64,13 @@ struct plan_identity {
     const char *text; /* by FACTS_IDENTITY_SQL, FACTS_LABELS_SQL */
 };
 
+/* A bare * in the level's select list. */
+enum plan_star {
+    PLAN_STAR_NONE,
+    PLAN_STAR_LAST, /* the last select item is the only one: columns of another relation come last by themselves */
+    PLAN_STAR_AMONG
+};
+
 struct pgseek_plan {
     struct arena arena;
     const char *sql;
@@ -92,11 +99,7 @@ struct pgseek_plan {
     bool is_partitioned; /* the first key's table is, by the first key */
     bool depends_on_settings;
     bool is_locking;
-    enum {
-        PLAN_STAR_NONE,
-        PLAN_STAR_LAST, /* the last select item is the only one: columns of another relation come last by themselves */
-        PLAN_STAR_AMONG
-    } star;
+    enum plan_star star;
     enum pgseek_number_kind limit_kind;
     int64_t limit; /* of a literal one */
     uint32_t *param_oids;

@@ -108,7 +108,7 @@ $(OUT)/flags: always
 
 define link_test
 @echo "  LINK  $@"
-@$(CC) $(ALL_LDFLAGS) $(1) -o $@ $(filter %.o,$^) -Wl,--start-group $(LIBRARIES) -Wl,--end-group $(LIBS)
+@$(CC) $(ALL_LDFLAGS) $(if $(LTO),-fno-lto) $(1) -o $@ $(filter %.o,$^) -Wl,--start-group $(LIBRARIES) -Wl,--end-group $(LIBS)
 endef
 
 $(UNIT): $(OUT)/%: $(OUT)/%.o $(UNIT_HELP) $(LIBRARIES)

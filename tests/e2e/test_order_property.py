@@ -53,10 +53,19 @@ class Bench:
         for message in self.direct.ask(wire.query(world.ddl + " ANALYZE;")):
             if message.kind == "E":
                 raise wire.ServerError(message)
-        self.through.ask(wire.query(f"SET search_path = {world.schema}, public"))
+        self.adjust(self.direct, world, world.settings)
+        self.adjust(self.through, world, world.settings + world.plans)
+
+    @staticmethod
+    def adjust(conn, world, settings):
+        for setting in ["RESET ROLE", "RESET ALL", f"SET search_path = {world.schema}, public", *settings] + [f"SET ROLE {world.role}"] * bool(world.role):
+            for message in conn.ask(wire.query(setting)):
+                if message.kind == "E":
+                    raise wire.ServerError(message)
 
     def leave(self, world):
-        self.direct.ask(wire.query(world.drop()))
+        for sql in ("RESET ROLE", "RESET ALL", "SET client_min_messages = error", world.drop()):
+            self.direct.ask(wire.query(sql))
 
     def rows(self, sql, params):
         return self.direct.rows(wire.parse(sql), wire.bind(params), wire.execute(), wire.sync())
@@ -149,6 +158,9 @@ def walk(bench, select, ranks, number):
         boundaries = rng.sample(range(count), min(count, JOIN_BOUNDARIES if "tree" in "".join(select.features) else BOUNDARIES))
         seek.check_seeks(pager, rows, everything.cursors, boundaries, size_of, locking)
         pager.close()
+        if not params:  # the same statement in the other protocol takes the same cursors
+            other = seek.Pager(bench.through, f"{sql} LIMIT {{}}{select.tail}", params, "unnamed" if pager.mode == "simple" else "simple")
+            seek.check_seeks(other, rows, everything.cursors, boundaries[:2], size_of, locking)
         return "rewritten"
     except seek.Mismatch as error:
         raise Fault(step, str(error)) from None
@@ -181,6 +193,8 @@ def shrink(bench, world, select, number, kind):
             if fails(bench, less, number, kind):
                 select, again = less, True
                 break
+    if world.role:
+        return select
     for table in world.tables:
         for (place,) in bench.direct.rows(wire.query(f"SELECT tableoid::regclass || ' WHERE ctid = ''' || ctid || '''' FROM {table}")):
             if time.monotonic() > end:
@@ -202,9 +216,9 @@ def report(bench, world, select, number, fault):
         view = re.match(r"CREATE (MATERIALIZED )?VIEW (v\d)", line)
         if view and view.group(2) in wanted:
             wanted |= set(re.findall(r"\bt\d\b", line))
-    text = [f"world {world.schema}, case {number}: {fault}", ""]
+    text = [f"world {world.schema}, case {number}: {fault}", ""] + world.settings + world.plans + [f"SET ROLE {world.role}"] * bool(world.role)
     text += [line for line in lines if re.search(r"\b([tv]\d)(_\w+)?\b", line) and re.search(r"\b([tv]\d)(_\w+)?\b", line).group(1) in wanted]
-    for table in sorted(wanted & set(world.tables)):
+    for table in sorted(wanted & set(world.tables)) * (not world.role):
         for place, row in bench.direct.rows(wire.query(f"SELECT x.tableoid::regclass, x::text FROM {table} x")):
             text.append(f"{place.decode()}: {row.decode()}")
     return "\n".join([*text, f"{sql} LIMIT n{select.tail}", f"parameters {params}, {mode_of(number)}"])

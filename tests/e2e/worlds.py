@@ -85,6 +85,14 @@ STRONG_KEYS = [key for key in KEYS if "PRIMARY" in key[1] or key[3] == "one null
 FORMS = ["heap"] * 8 + ["hash", "range", "parent"]
 
 
+# How values look, and what plans there are: neither may change which rows a page has.
+SETTINGS = ["datestyle = 'SQL, DMY'", "timezone = 'Asia/Kathmandu'", "extra_float_digits = 0", "bytea_output = escape", "intervalstyle = iso_8601", "client_encoding = LATIN1",
+            "transform_null_equals = on", "lc_monetary = 'C'"]
+PLANS = ["enable_seqscan = off", "enable_sort = off", "enable_hashjoin = off", "enable_mergejoin = off", "enable_indexscan = off", "enable_bitmapscan = off",
+         "enable_incremental_sort = off", "enable_material = off", "enable_hashagg = off", "plan_cache_mode = force_generic_plan", "plan_cache_mode = force_custom_plan",
+         "from_collapse_limit = 1", "join_collapse_limit = 1", "geqo_threshold = 2", "cursor_tuple_fraction = 1"]
+
+
 class World:
     """`ddl` makes the schema, `relations` are what can be selected from."""
 
@@ -97,10 +105,27 @@ class World:
         for number in range(1, 5):
             lines.append(self.table(number))
         lines += self.views(rng)
+        self.role = "app" if rng.random() < 0.2 else None
+        if self.role:
+            lines += self.grants(rng)
         self.ddl = "\n".join(lines)
+        self.settings = [f"SET {setting}" for setting in rng.sample(SETTINGS, rng.choice([0, 0, 1, 2, 3]))]
+        self.plans = [f"SET {setting}" for setting in rng.sample(PLANS, rng.choice([0, 1, 2, 3]))]
 
     def drop(self):
         return f"DROP SCHEMA {self.schema} CASCADE"
+
+    def grants(self, rng):
+        """A role that may not see every column, nor, where a policy says so, every row."""
+        lines = [f"GRANT USAGE ON SCHEMA {self.schema}, kinds TO app;"]
+        for relation in self.relations:
+            names = [column.name for column in relation.columns if rng.random() < 0.85] or ["n"]
+            what = "" if rng.random() < 0.4 else f" ({', '.join(names)})"
+            lines.append(f"GRANT SELECT{what}, UPDATE ON {relation.name} TO app;")
+        for name in self.tables:
+            if rng.random() < 0.25:
+                lines += [f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY;", f"CREATE POLICY few ON {name} USING (n IS DISTINCT FROM 1);"]
+        return lines
 
     def table(self, number):
         rng, name = self.rng, f"t{number}"

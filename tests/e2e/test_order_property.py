@@ -58,7 +58,7 @@ class Bench:
 
     @staticmethod
     def adjust(conn, world, settings):
-        for setting in ["RESET ROLE", "RESET ALL", f"SET search_path = {world.schema}, public", *settings] + [f"SET ROLE {world.role}"] * bool(world.role):
+        for setting in ["RESET ROLE", "RESET ALL", "SET jit = off", f"SET search_path = {world.schema}, public", *settings] + [f"SET ROLE {world.role}"] * bool(world.role):
             for message in conn.ask(wire.query(setting)):
                 if message.kind == "E":
                     raise wire.ServerError(message)

@@ -36,6 +36,7 @@ void page_unref(struct page *page)
     buf_fini(&page->held);
     buf_fini(&page->incoming);
     buf_fini(&page->total);
+    buf_fini(&page->gathered);
     mem_free(page);
 }
 
@@ -51,7 +52,7 @@ bool page_makes_cursors(const struct page *page)
 
 bool page_filters(const struct page *page)
 {
-    return page_makes_cursors(page) || page_adds_columns(page);
+    return page_makes_cursors(page) || page_adds_columns(page) || page->gathers;
 }
 
 /* ---- cursors ---- */
@@ -278,7 +279,7 @@ bool page_put_row(struct page *page, const struct page_seal *seal, struct span b
 
 bool page_failed(const struct page *page)
 {
-    return page->first.failed || page->last.failed || page->held.failed;
+    return page->first.failed || page->last.failed || page->held.failed || page->gathered.failed;
 }
 
 void page_start_run(struct page *page)

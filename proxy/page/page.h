@@ -47,6 +47,9 @@ struct page {
     struct buf total;       /* the rows of all pages; empty: not known */
     bool asks_total;        /* it was asked for */
     bool retracts_total;    /* it was not, and the client still holds another page's */
+    bool is_simple;         /* it answers a simple Query */
+    bool gathers;           /* EXECUTE, EXPLAIN: the server itself says nothing before it has all rows ... */
+    struct buf gathered;    /* ... so what is to be said waits here, as long as it is little */
 };
 
 /* What seals the page's cursors. */

@@ -16,11 +16,45 @@ static struct page_seal seal_of(const struct session *session)
     };
 }
 
+/* ---- what waits until all rows are there ---- */
+
+#define GATHER_MAX ((size_t)1024 * 1024) /* bytes; beyond, rows go out as they come */
+
+static void release(struct session *session, struct page *page)
+{
+    if (!page->gathers)
+        return;
+    buf_put_span(to_frontend(session), buf_span(&page->gathered));
+    buf_fini(&page->gathered);
+    page->gathers = false;
+    sent_frontend(session);
+}
+
+static bool waits(const struct page *page, bool is_row)
+{
+    return page->gathers && (is_row || page->is_simple); /* who asks for a description gets it at once */
+}
+
+static struct buf *out_of(struct session *session, struct page *page, bool is_row)
+{
+    return waits(page, is_row) ? &page->gathered : to_frontend(session);
+}
+
+static void sent(struct session *session, struct page *page, bool is_row)
+{
+    if (!waits(page, is_row))
+        sent_frontend(session);
+    else if (page->gathered.len > GATHER_MAX)
+        release(session, page);
+}
+
+/* ---- rows and descriptions ---- */
+
 enum action deliver_row(struct session *session, struct page *page, struct span body)
 {
     struct page_seal seal = seal_of(session);
-    bool ok = page_put_row(page, &seal, body, to_frontend(session));
-    sent_frontend(session);
+    bool ok = page_put_row(page, &seal, body, out_of(session, page, true)) && !page_failed(page);
+    sent(session, page, true);
     if (!ok && (page_failed(page) || sink_failed(&session->env->to_frontend)))
         return session_nomem(session);
     return ok ? ACTION_DONE : session_violation(session, SIDE_BACKEND, "a row does not fit the page");
@@ -28,8 +62,10 @@ enum action deliver_row(struct session *session, struct page *page, struct span 
 
 enum action deliver_description(struct session *session, struct page *page, struct span body, bool of_portal)
 {
-    bool ok = page_put_description(page, body, of_portal, to_frontend(session));
-    sent_frontend(session);
+    bool ok = page_put_description(page, body, of_portal, out_of(session, page, false));
+    sent(session, page, false);
+    if (page->gathered.failed)
+        return session_nomem(session);
     return ok ? ACTION_DONE : session_violation(session, SIDE_BACKEND, "a RowDescription does not fit the page");
 }
 
@@ -65,6 +101,7 @@ static bool report(struct session *session, struct page *page, bool suspended)
 /* CommandComplete or PortalSuspended of an Execute on a page; CommandComplete of a passed Query. */
 enum action deliver_end(struct session *session, struct page *page, uint8_t type, struct span message)
 {
+    release(session, page);
     struct buf *out = to_frontend(session);
     bool to_client = page_end_run(page, type != 's', out);
     if (!page->reported && !report(session, page, !to_client))

@@ -232,6 +232,7 @@ static struct page *new_page(const struct decision *d)
     struct tagging *tagging = d->session->tagging;
     page->deliver = d->settings.deliver & ~(d->request->prefix.len ? (unsigned)PGSEEK_DELIVER_COLUMNS : 0);
     page->by_execute = d->request->execute.len > 0;
+    page->is_simple = d->request->simple;
     page->prefix_len = d->request->prefix.len;
     page->token_place = d->request->statement->token_place;
     page->token_len = d->request->statement->token_len;
@@ -289,6 +290,7 @@ static struct page *plan_page(struct decision *d, enum step *step)
     page->planned = planned_ref(d->planned);
     page->shape = page->origin->shape;
     page->rows = d->request->prefix.len ? PGSEEK_ROWS_PLAIN : page->shape->rows;
+    page->gathers = page->by_execute || d->request->prefix.len > 0;
     page->nkeys = page_makes_cursors(page) ? page->shape->nkeys : 0;
     page->nhidden = page_makes_cursors(page) ? page->shape->nhidden : 0;
     page->backward = seek == PGSEEK_SEEK_BEFORE || seek == PGSEEK_SEEK_LAST;

@@ -420,3 +420,19 @@ def test_psycopg2_and_psycopg(server, proxy):
         assert [tuple(map(text, row)) for row in rows] == everything(server, 1)[:10]
     finally:
         conn.close()
+
+
+@pytest.mark.parametrize("protocol, sql", [
+    ("simple", "PREPARE late AS SELECT id, 10 / (id - 2) FROM prepared_rows ORDER BY id LIMIT 4 /* pgseek */"),
+    ("extended", "PREPARE late AS SELECT id, 10 / (id - 2) FROM prepared_rows ORDER BY id LIMIT 4 /* pgseek */"),
+    ("simple", "PREPARE late AS SELECT id, 1 / 0 FROM prepared_rows ORDER BY id LIMIT 4 /* pgseek */"),
+])
+@pytest.mark.parametrize("runs", ["EXECUTE late", "EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) EXECUTE late"])
+def test_an_error_behind_some_rows_is_all_that_comes(direct, conn, protocol, sql, runs):
+    """The server collects what a utility statement gives before it sends any of it."""
+    answers = []
+    for each in (direct, conn):
+        run(each, sql, "simple")
+        answers.append([(m.kind, m.fields() if m.kind == "E" else None) for m in without_ours(run(each, runs, protocol))])
+    assert answers[0] == answers[1]
+    assert "E" in [kind for kind, _ in answers[0]] and "D" not in [kind for kind, _ in answers[0]]

@@ -129,7 +129,7 @@ static void finish(struct reading *reading)
 
 static struct scope_column find(const struct reading *reading, const char *dotted)
 {
-    struct scope_column column;
+    struct scope_column column = {0, 0};
     char qualifier[32];
     char name[32];
 

@@ -203,7 +203,7 @@ enum pgseek_reason check_rewrite(const char *sql, size_t len, const struct check
     };
     PgQuery__ParseResult *parsed = NULL;
     struct lex lex;
-    enum pgseek_reason reason = lex_reasons[lex_init(&lex, sql, len)]; /* the limits, before anybody parses */
+    enum pgseek_reason reason = lex_reasons[lex_init_ours(&lex, sql, len)]; /* the limits, before anybody parses */
 
     if (reason == PGSEEK_REASON_NONE)
         reason = tree_reasons[tree_parse(lex.sql, &parsed)];

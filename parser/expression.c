@@ -163,15 +163,6 @@ static void add_column(struct reader *reader, struct scope_column column)
     out->columns[out->ncolumns++] = column;
 }
 
-/* Something that cannot be named here may be the number of a window function. */
-static bool scope_has_window(const struct scope *scope)
-{
-    for (size_t i = 0; i < scope->nrelations; i++)
-        if (scope->relations[i].has_window)
-            return true;
-    return false;
-}
-
 static void read_column(struct reader *reader, const PgQuery__ColumnRef *column)
 {
     struct scope_column found;
@@ -186,8 +177,7 @@ static void read_column(struct reader *reader, const PgQuery__ColumnRef *column)
     case SCOPE_MISSING: refuse(reader, PGSEEK_REASON_SYSTEM_COLUMN); return;
     case SCOPE_OPAQUE: break;
     }
-    if (scope_has_window(reader->scope))
-        refuse(reader, PGSEEK_REASON_WINDOW_KEY);
+    refuse(reader, scope_hides_window(reader->scope));
     reader->out->is_plain = false;
     reader->out->is_computed = true;
     reader->out->is_stable = true;

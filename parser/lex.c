@@ -51,9 +51,19 @@ static bool is_in_place(const struct lex *lex, const struct lex_token *token, si
     return token->start >= floor && token->end > token->start && token->end <= lex->len;
 }
 
-static enum lex_result take_tokens(struct lex *lex, const PgQuery__ScanResult *scan)
+struct limits {
+    size_t bytes;
+    size_t tokens;
+    uint32_t nesting;
+};
+
+static const struct limits theirs = {LEX_MAX_BYTES, PGSEEK_MAX_TOKENS, PGSEEK_MAX_NESTING};
+/* What pgseek adds is flat: sixteen keys with their branches are some 2,000 tokens. */
+static const struct limits ours = {LEX_MAX_BYTES + 65536, PGSEEK_MAX_TOKENS + 2500, PGSEEK_MAX_NESTING + 8};
+
+static enum lex_result take_tokens(struct lex *lex, const struct limits *limits, const PgQuery__ScanResult *scan)
 {
-    if (scan->n_tokens > PGSEEK_MAX_TOKENS)
+    if (scan->n_tokens > limits->tokens)
         return LEX_TOO_LARGE;
     lex->tokens = calloc(scan->n_tokens + 1, sizeof *lex->tokens);
     if (!lex->tokens)
@@ -68,7 +78,7 @@ static enum lex_result take_tokens(struct lex *lex, const PgQuery__ScanResult *s
     return LEX_OK;
 }
 
-static enum lex_result scan_tokens(struct lex *lex)
+static enum lex_result scan_tokens(struct lex *lex, const struct limits *limits)
 {
     enum lex_result result = LEX_SYNTAX;
     PgQuery__ScanResult *scan = NULL;
@@ -78,7 +88,7 @@ static enum lex_result scan_tokens(struct lex *lex)
     result = LEX_NOMEM;
     scan = pg_query__scan_result__unpack(NULL, raw.pbuf.len, (const uint8_t *)raw.pbuf.data);
     if (scan)
-        result = take_tokens(lex, scan);
+        result = take_tokens(lex, limits, scan);
 out:
     if (scan)
         pg_query__scan_result__free_unpacked(scan, NULL);
@@ -89,7 +99,7 @@ out:
 /* ---- depths and statements ---- */
 
 /* Numbers brackets and statements. A semicolon inside brackets (a rule's body) ends nothing, as the grammar has it. */
-static enum lex_result measure(struct lex *lex)
+static enum lex_result measure(struct lex *lex, const struct limits *limits)
 {
     uint32_t depth = 0;
     uint32_t ended = 0;    /* non-empty statements that a semicolon has ended */
@@ -100,7 +110,7 @@ static enum lex_result measure(struct lex *lex)
             depth--;
         token->depth = depth;
         token->statement = ended;
-        if (is_open(token->kind) && ++depth > PGSEEK_MAX_NESTING)
+        if (is_open(token->kind) && ++depth > limits->nesting)
             return LEX_TOO_LARGE;
         bool is_end = token->kind == ';' && depth == 0;
         if (is_end && is_begun)
@@ -113,23 +123,23 @@ static enum lex_result measure(struct lex *lex)
 }
 
 /* Whether the scanner answers within bounds. Every item of skim.h is one token of the scanner or more. */
-static bool is_scannable(const char *sql, size_t len)
+static bool is_scannable(const struct limits *limits, const char *sql, size_t len)
 {
-    if (len > LEX_MAX_BYTES)
+    if (len > limits->bytes)
         return false;
     struct skim skim = skim_init(sql, len);
     struct skim_item item;
     size_t items = 0;
     while (skim_next(&skim, &item) > SKIM_BROKEN)
-        if (++items > PGSEEK_MAX_TOKENS || skim.work > LEX_MAX_WORK)
+        if (++items > limits->tokens || skim.work > LEX_MAX_WORK)
             return false;
     return skim.work <= LEX_MAX_WORK;
 }
 
-enum lex_result lex_init(struct lex *lex, const char *sql, size_t len)
+static enum lex_result init(struct lex *lex, const struct limits *limits, const char *sql, size_t len)
 {
     *lex = (struct lex){0};
-    if (!is_scannable(sql, len))
+    if (!is_scannable(limits, sql, len))
         return LEX_TOO_LARGE;
     if (len && memchr(sql, '\0', len))
         return LEX_SYNTAX;
@@ -140,12 +150,22 @@ enum lex_result lex_init(struct lex *lex, const char *sql, size_t len)
         memcpy(lex->sql, sql, len);
     lex->len = len;
 
-    enum lex_result result = scan_tokens(lex);
+    enum lex_result result = scan_tokens(lex, limits);
     if (result == LEX_OK)
-        result = measure(lex);
+        result = measure(lex, limits);
     if (result != LEX_OK)
         lex_fini(lex);
     return result;
+}
+
+enum lex_result lex_init(struct lex *lex, const char *sql, size_t len)
+{
+    return init(lex, &theirs, sql, len);
+}
+
+enum lex_result lex_init_ours(struct lex *lex, const char *sql, size_t len)
+{
+    return init(lex, &ours, sql, len);
 }
 
 void lex_fini(struct lex *lex)

@@ -11,14 +11,6 @@
 
 /* ---- what a key depends on ---- */
 
-static bool has_window(const struct scope *scope)
-{
-    for (size_t i = 0; i < scope->nrelations; i++)
-        if (scope->relations[i].has_window)
-            return true;
-    return false;
-}
-
 /* Nothing is known of it but its name: an arm's column, a star's, one of key=. */
 static enum pgseek_reason fill_unknown(const struct order *order, struct order_key *key, bool *is_computed)
 {
@@ -28,7 +20,7 @@ static enum pgseek_reason fill_unknown(const struct order *order, struct order_k
     key->relation = order->scope->nrelations;
     key->collation = expression_all_collations(order->scope);
     *is_computed = true;
-    return has_window(order->scope) ? PGSEEK_REASON_WINDOW_KEY : PGSEEK_REASON_NONE;
+    return scope_hides_window(order->scope);
 }
 
 static enum pgseek_reason fill_column(const struct order *order, struct order_key *key, bool *is_computed)

@@ -466,3 +466,16 @@ const struct scope_rest *scope_rests_join(struct arena *arena, const struct scop
     }
     return list;
 }
+
+enum pgseek_reason scope_hides_window(const struct scope *scope)
+{
+    enum pgseek_reason reason = PGSEEK_REASON_NONE;
+
+    for (size_t i = 0; i < scope->nrelations; i++) {
+        const struct scope_relation *relation = &scope->relations[i];
+
+        if (relation->has_window && reason != PGSEEK_REASON_WINDOW_KEY)
+            reason = relation->why == PGSEEK_REASON_TOO_LARGE ? PGSEEK_REASON_TOO_LARGE : PGSEEK_REASON_WINDOW_KEY;
+    }
+    return reason;
+}

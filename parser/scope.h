@@ -145,6 +145,10 @@ const struct scope_rest *scope_rests_join(struct arena *arena, const struct scop
 /* The relation of that alias or name; nrelations when there is none, or more than one. */
 size_t scope_find_relation(const struct scope *scope, const char *schema, const char *qualifier);
 
+/* Why something that the scope does not know by name may be no key: it may be the number of a window function, or what
+ * was too deep to be looked into. PGSEEK_REASON_NONE: it may be one. */
+enum pgseek_reason scope_hides_window(const struct scope *scope);
+
 static inline const struct scope_attribute *scope_attribute(const struct scope *scope, struct scope_column column)
 {
     return &scope->relations[column.relation].attributes[column.column];

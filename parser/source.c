@@ -12,10 +12,7 @@
 
 static bool scope_has_window(const struct scope *scope)
 {
-    for (size_t r = 0; r < scope->nrelations; r++)
-        if (scope->relations[r].has_window)
-            return true;
-    return false;
+    return scope_hides_window(scope) != PGSEEK_REASON_NONE;
 }
 
 struct window_search {

@@ -128,17 +128,14 @@ def expect_too_large(ends, sql):
 
 
 def walk_or_pass(ends, sql):
-    """A page that is rewritten leads on to the end; where a later text would be too large, the cursor is refused."""
+    """A page that is rewritten leads on to the end: the first never promises what the next cannot hold."""
     page = compare(ends, sql)
     if page is None or page.action.startswith("pass"):
         return
     seen = list(page.rows)
     while page.has_more:
-        following = ask(ends[1], sql, page.next)
-        if isinstance(following, wire.ServerError):
-            assert following.sqlstate == "PS005", following
-            return
-        page = following
+        page = ask(ends[1], sql, page.next)
+        assert not isinstance(page, wire.ServerError), page
         seen += page.rows
     assert sorted(seen) == sorted(ask_directly(ends[0], sql.replace("LIMIT 3", "LIMIT 100")).rows)
 

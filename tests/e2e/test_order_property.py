@@ -19,7 +19,7 @@ import selects
 import wire
 import worlds
 
-CASES = int(os.environ.get("PGSEEK_PROPERTY", "2000"))
+CASES = int(os.environ.get("PGSEEK_PROPERTY", "1200"))
 SEED = int(os.environ.get("PGSEEK_SEED", "0"))
 CHUNKS = int(os.environ.get("PGSEEK_CHUNKS", "10"))
 PER_WORLD = 40

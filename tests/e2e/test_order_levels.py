@@ -133,7 +133,7 @@ def check(bench, nested, size, mode):
 def test_pages_inside_a_statement(bench, proxy, chunk):  # noqa: F811
     outcomes = collections.Counter()
     for seed in range(SEED + chunk, SEED + max(CASES // PER_WORLD, CHUNKS), CHUNKS):
-        world = KeyedWorld(seed)
+        world = KeyedWorld(seed, with_roles=False)
         bench.enter(world)
         for number in range(PER_WORLD):
             rng = random.Random(f"level {seed} {number}")

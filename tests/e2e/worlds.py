@@ -96,7 +96,7 @@ PLANS = ["enable_seqscan = off", "enable_sort = off", "enable_hashjoin = off", "
 class World:
     """`ddl` makes the schema, `relations` are what can be selected from."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, with_roles=True):
         self.rng = rng = random.Random(f"world {seed}")
         self.schema = f"w{seed}"
         self.relations = []
@@ -105,7 +105,7 @@ class World:
         for number in range(1, 5):
             lines.append(self.table(number))
         lines += self.views(rng)
-        self.role = "app" if rng.random() < 0.2 else None
+        self.role = "app" if with_roles and rng.random() < 0.2 else None
         if self.role:
             lines += self.grants(rng)
         self.ddl = "\n".join(lines)

@@ -227,17 +227,17 @@ static int mapped_position(const struct page *page, int position)
     return mapped ? mapped + prefix : 0;
 }
 
-/* The error's fields with the position mapped back to the client's text, or left out. `hides_context`: it speaks of
- * parameters, which an EXECUTE has not. */
-static enum action forward_mapped(struct session *session, struct page *page, struct span message, bool hides_context)
+/* Where the error says that it is; 0: nowhere. */
+static int position_of(struct span message)
 {
     struct span field;
-    if (!page || !page->planned || !page->shape)
-        return ACTION_FORWARD;
-    bool has_position = wire_error_field(body_of(message), 'P', &field);
-    if (!has_position && !hides_context)
-        return ACTION_FORWARD;
-    int position = has_position ? mapped_position(page, (int)strtol((const char *)field.ptr, NULL, 10)) : 0;
+    return wire_error_field(body_of(message), 'P', &field) ? (int)strtol((const char *)field.ptr, NULL, 10) : 0;
+}
+
+/* The error's fields with another position, or none (0). `hides_context`: it speaks of parameters, which an EXECUTE has
+ * not. */
+static enum action forward_moved(struct session *session, struct span message, int position, bool hides_context)
+{
     struct buf *out = to_frontend(session);
     size_t at = wire_open(out, 'E');
     struct reader rd = rd_init(body_of(message));
@@ -256,6 +256,26 @@ static enum action forward_mapped(struct session *session, struct page *page, st
     wire_close(out, at);
     sent_frontend(session);
     return ACTION_DONE;
+}
+
+static enum action forward_mapped(struct session *session, struct page *page, struct span message, bool hides_context)
+{
+    int position = position_of(message);
+    if (!page || !page->planned || !page->shape || (!position && !hides_context))
+        return ACTION_FORWARD;
+    return forward_moved(session, message, position ? mapped_position(page, position) : 0, hides_context);
+}
+
+/* A side query failed. What the client hears of it speaks of the client's own text, of which a part was described. */
+static enum action error_inquiry(struct session *session, const struct pending *head, struct span message)
+{
+    const struct inquiry *inquiry = &session->tagging->inquiry;
+    int position = head->role == ROLE_DESCRIBE ? position_of(message) : 0;
+    if (position > (int)inquiry->token_place)
+        position += (int)inquiry->token_len;
+    position += position ? (int)inquiry->prefix_len : 0;
+    enum action action = inquiry_failed(session);
+    return action == ACTION_FORWARD && position ? forward_moved(session, message, position, false) : action;
 }
 
 /* The Parse in the place of a refused message failed, as it should: our error, unless the block had failed before. */
@@ -331,7 +351,7 @@ static enum action reply_error(struct session *session, struct pending *head, st
     case ROLE_FACTS:
     case ROLE_DESCRIBE:
     case ROLE_PROBE:
-    case ROLE_SIDE_END: return inquiry_failed(session);
+    case ROLE_SIDE_END: return error_inquiry(session, head, message);
     case ROLE_ASIDE:
     case ROLE_TOTAL:
     case ROLE_TOTAL_END: return total_failed(session, body_of(message));

@@ -325,7 +325,9 @@ static bool close_unnamed(struct session *session, uint8_t type)
     wire_put_target(to_backend(session), 'C', 'S', span_cstr(""));
     wire_put_target(to_backend(session), 'C', 'P', span_cstr(""));
     sent_backend(session);
-    return expect(session, PENDING_CLOSE, ROLE_SWALLOW) && expect(session, PENDING_CLOSE, ROLE_SWALLOW);
+    const struct pending *statement = expect(session, PENDING_CLOSE, ROLE_SWALLOW);
+    const struct pending *portal = expect(session, PENDING_CLOSE, ROLE_SWALLOW);
+    return statement && portal;
 }
 
 enum action frontend_stream(struct session *session, uint8_t type, size_t total, struct span body)

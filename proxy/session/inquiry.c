@@ -9,6 +9,8 @@
  * behind a savepoint. So a refusal costs the client nothing. */
 #include "internal.h"
 
+#include <string.h>
+
 #include <stdio.h>
 
 void inquiry_reset(struct inquiry *inquiry)
@@ -156,6 +158,9 @@ enum action inquiry_ask(struct session *session, struct pgseek_query *query, con
     if (!catalog_start(&inquiry->catalog, query))
         return session_nomem(session);
     bool by_text = query && (statement->prefix || (simple && name.len == 0));
+    inquiry->prefix_len = by_text && statement->prefix ? strlen(statement->prefix) : 0;
+    inquiry->token_place = statement->token_place;
+    inquiry->token_len = by_text ? statement->token_len : 0;
     bool ok = !query || ((!simple || close_unnamed(session)) &&
                          (by_text ? describe_text(session, statement) : describe_statement(session, name)));
     return sent_questions(session, ran, ok && put_questions(session) && put_end(session));

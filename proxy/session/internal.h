@@ -110,6 +110,9 @@ struct inquiry {
     bool has_savepoint;         /* a text that may be refused is described inside the client's block */
     bool rolls_back;            /* it was refused: back to the savepoint */
     unsigned rounds;            /* so far */
+    size_t prefix_len;          /* the text that is described is a part of the client's: what stands before it ... */
+    size_t token_place;         /* ... and characters before a cursor that was cut out ... */
+    size_t token_len;           /* ... and its length */
     struct pgseek_query *query; /* what the facts are for; owned */
     struct catalog catalog;
 };

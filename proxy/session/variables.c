@@ -241,9 +241,10 @@ struct variables *variables_reset_all(struct variables *state, bool *failed)
     if (!next)
         return state;
     open_implicit(next, state);
+    for (size_t i = 0; i < PGSEEK_OPT_COUNT; i++) /* what has no value loses none, whatever becomes of this */
+        next->touched |= next->local[i] || next->session[i] || (next->uncertain & 1u << i) ? 1u << i : 0;
     layer_clear(next->local);
     layer_clear(next->session);
-    next->touched = (1u << PGSEEK_OPT_COUNT) - 1;
     next->uncertain = 0;
     return state_replace(state, next);
 }

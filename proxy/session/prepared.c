@@ -151,6 +151,7 @@ static enum action run(struct session *session, struct statement *named, const s
     request->prefix = span_of(sql.ptr, frame.kind == PGSEEK_FRAME_EXPLAIN ? frame.inner : 0);
     (void)object_ref(&named->object);
     enum action action = paginate(session, request);
+    request->tag = NULL; /* the settings end here */
     object_unref(&named->object);
     return action;
 }
@@ -182,12 +183,12 @@ enum action prepared_query_execute(struct session *session, struct reading *read
     }
     if (!waits && named && command->into)
         return run_into(session, named, reading, sql, message);
+    struct request request = {.simple = true, .name = span_cstr(command->name), .message = message};
     enum action action = ACTION_HOLD;
     if (!waits && !named)
         action = text_query_command(session, command);
     else if (!waits)
-        action = run(session, named, &reading->tag, sql,
-                     &(struct request){.simple = true, .name = span_cstr(command->name), .message = message});
+        action = run(session, named, &reading->tag, sql, &request);
     pgseek_tag_fini(&reading->tag);
     return action;
 }

@@ -25,7 +25,8 @@ bool catalog_start(struct catalog *catalog, const struct pgseek_query *query)
 
 /* ---- asking ---- */
 
-/* A text[] in text format: {"a","b",NULL}. */
+/* A text[] in text format: {"a","b",""}. What is absent is empty, since NULL is a name like another under array_nulls =
+ * off. */
 struct array {
     struct buf text;
 };
@@ -33,12 +34,8 @@ struct array {
 static void array_add(struct array *array, const char *item)
 {
     buf_put_text(&array->text, array->text.len ? "," : "{");
-    if (!item) {
-        buf_put_text(&array->text, "NULL");
-        return;
-    }
     buf_put_text(&array->text, "\"");
-    for (; *item; item++) {
+    for (; item && *item; item++) {
         if (*item == '"' || *item == '\\')
             buf_put_u8(&array->text, '\\');
         buf_put_u8(&array->text, (uint8_t)*item);

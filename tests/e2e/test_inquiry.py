@@ -208,3 +208,13 @@ def test_a_replaced_function_is_another_order(server, conn):
         assert other.ask(second.next).rows == [(b"4",), (b"5",), (b"6",)]
         admin.execute((body % "+").replace("IMMUTABLE", "VOLATILE"))
         assert key.ask().action == "pass: volatile"
+
+
+def test_arrays_without_nulls_find_the_tables_all_the_same(server, proxy):
+    """array_nulls = off reads NULL in an array's text as a name."""
+    with server.connect() as conn:
+        conn.execute("DROP TABLE IF EXISTS no_nulls; CREATE TABLE no_nulls (id int PRIMARY KEY)")
+    with proxy.wire() as conn:
+        conn.ask(wire.query("SET array_nulls = off"))
+        replies = conn.ask(wire.query("SELECT id FROM no_nulls ORDER BY id LIMIT 1 /* pgseek */"))
+        assert action(replies) == "first"

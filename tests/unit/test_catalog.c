@@ -53,7 +53,7 @@ static void the_context_is_asked(void **state)
 static void facts_are_asked_for_every_relation(void **state)
 {
     static const char *const wanted[PGSEEK_ASKED_LISTS] = {
-        "{\"shop\",NULL}", "{\"booking\",\"a\\\"b\\\\c\"}", "{\"lower\"}", "{}", "{}", "{}"};
+        "{\"shop\",\"\"}", "{\"booking\",\"a\\\"b\\\\c\"}", "{\"lower\"}", "{}", "{}", "{}"};
     enum pgseek_reason reason;
     struct pgseek_query *query =
         fixture_query("SELECT lower(note) FROM shop.booking, \"a\"\"b\\c\" ORDER BY id LIMIT 1", &reason);

@@ -132,39 +132,13 @@ static bool is_one_row(const struct scope *scope, const PgQuery__SelectStmt *sel
 
 /* ---- items of GROUP BY and DISTINCT ON ---- */
 
-static uint8_t *node_bytes(const PgQuery__Node *node, size_t *len)
-{
-    ProtobufCMessage *copy = tree_copy(&node->base);
-    uint8_t *bytes = NULL;
-
-    if (copy) {
-        tree_clear_locations(copy);
-        bytes = tree_pack(copy, len);
-        protobuf_c_message_free_unpacked(copy, NULL);
-    }
-    return bytes;
-}
-
-static bool same_node(const PgQuery__Node *a, const PgQuery__Node *b)
-{
-    size_t a_len = 0;
-    size_t b_len = 0;
-    uint8_t *a_bytes = node_bytes(a, &a_len);
-    uint8_t *b_bytes = node_bytes(b, &b_len);
-    bool same = a_bytes && b_bytes && a_len == b_len && !memcmp(a_bytes, b_bytes, a_len);
-
-    free(a_bytes);
-    free(b_bytes);
-    return same;
-}
-
 static size_t output_of_node(const struct source *source, const PgQuery__Node *node)
 {
     size_t i = 0;
 
     while (i < source->noutputs &&
            (source->outputs[i].is_column || !source->outputs[i].node ||
-            source->outputs[i].node->node_case != node->node_case || !same_node(source->outputs[i].node, node)))
+            source->outputs[i].node->node_case != node->node_case || !tree_same(source->outputs[i].node, node)))
         i++;
     return i;
 }

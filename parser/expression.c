@@ -230,14 +230,6 @@ static enum tree_step visit(ProtobufCMessage *message, void *context)
 
 /* ---- NULL ---- */
 
-static bool is_constant(const PgQuery__Node *node)
-{
-    while (node && node->node_case == PG_QUERY__NODE__NODE_TYPE_CAST)
-        node = node->type_cast->arg;
-    return node &&
-           (node->node_case == PG_QUERY__NODE__NODE_A_CONST || node->node_case == PG_QUERY__NODE__NODE_PARAM_REF);
-}
-
 /* A literal, perhaps cast to a built-in type. */
 static bool is_non_null_literal(const PgQuery__Node *node)
 {
@@ -322,7 +314,7 @@ bool expression_read(struct expression *out, PgQuery__Node *node, const struct s
 {
     struct reader reader = {.out = out, .scope = scope, .proof = proof};
 
-    *out = (struct expression){.is_plain = true, .is_constant = is_constant(node), .refused = PGSEEK_REASON_NONE};
+    *out = (struct expression){.is_plain = true, .refused = PGSEEK_REASON_NONE};
     (void)tree_walk(&node->base, visit, &reader);
     (void)tree_walk(&node->base, visit_deep, &reader);
     out->is_stable |= reader.has_operator && reader.has_function;
@@ -330,36 +322,6 @@ bool expression_read(struct expression *out, PgQuery__Node *node, const struct s
     out->relation = one_relation(&reader);
     out->collations = out->is_plain && !out->is_computed ? collations(&reader, node) : expression_all_collations(scope);
     return out->collations && !scope->arena->failed;
-}
-
-/* ---- comparing ---- */
-
-static uint8_t *bare_bytes(const PgQuery__Node *node, size_t *len)
-{
-    ProtobufCMessage *copy = tree_copy(&node->base);
-    uint8_t *bytes = NULL;
-
-    if (copy) {
-        tree_clear_locations(copy);
-        bytes = tree_pack(copy, len);
-    }
-    protobuf_c_message_free_unpacked(copy, NULL);
-    return bytes;
-}
-
-bool expression_same(const PgQuery__Node *a, const PgQuery__Node *b)
-{
-    size_t alen = 0;
-    size_t blen = 0;
-
-    if (!a || !b || a->node_case != b->node_case)
-        return false;
-    uint8_t *abytes = bare_bytes(a, &alen);
-    uint8_t *bbytes = bare_bytes(b, &blen);
-    bool same = abytes && bbytes && alen == blen && !memcmp(abytes, bbytes, alen);
-    free(abytes);
-    free(bbytes);
-    return same;
 }
 
 bool expression_is_collated(const PgQuery__Node *node, const struct scope *scope, struct scope_column *column)

@@ -9,8 +9,7 @@
 struct expression {
     struct scope_column *columns; /* of the level, in the order of their first use */
     size_t ncolumns;
-    bool is_constant; /* it is a literal or a parameter: the same for all rows */
-    bool is_plain;    /* no more than the columns above stand behind it: no sub-select, nothing opaque */
+    bool is_plain; /* no more than the columns above stand behind it: no sub-select, nothing opaque */
     bool is_nullable;
     bool is_stable;             /* its value may depend on settings */
     bool is_computed;           /* it depends on what a sub-select, CTE or view computes */
@@ -25,9 +24,6 @@ bool expression_read(struct expression *out, PgQuery__Node *node, const struct s
 
 /* The identities of the collations of all columns of the statement: for values whose own is not known. */
 const char *expression_all_collations(const struct scope *scope);
-
-/* Whether two expressions are written the same, places in the text aside. */
-bool expression_same(const PgQuery__Node *a, const PgQuery__Node *b);
 
 /* A column under a deterministic COLLATE: what sorts by it tells the column's values apart. */
 bool expression_is_collated(const PgQuery__Node *node, const struct scope *scope, struct scope_column *column);

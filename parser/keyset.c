@@ -20,7 +20,7 @@ static bool is_first_key(const struct order *order, const PgQuery__Node *node)
     struct scope_column found;
 
     if (!key->is_column)
-        return expression_same(node, key->node);
+        return tree_same(node, key->node);
     return column && !tree_is_star(column) && scope_find(order->scope, column, &found) == SCOPE_FOUND &&
            scope_same(found, key->column);
 }

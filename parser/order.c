@@ -106,15 +106,6 @@ static enum pgseek_reason position(struct order *order, const PgQuery__AConst *c
     return order_output(order, (size_t)number - 1, key, sorts);
 }
 
-/* Whether all rows have the same value there: a literal or a parameter, cast perhaps. */
-static bool is_constant(const PgQuery__Node *node)
-{
-    while (node && node->node_case == PG_QUERY__NODE__NODE_TYPE_CAST)
-        node = node->type_cast->arg;
-    return node &&
-           (node->node_case == PG_QUERY__NODE__NODE_A_CONST || node->node_case == PG_QUERY__NODE__NODE_PARAM_REF);
-}
-
 enum pgseek_reason order_item(struct order *order, PgQuery__Node *node, struct cut_range text, bool input_first,
                               struct order_key *key, bool *sorts)
 {
@@ -134,7 +125,7 @@ enum pgseek_reason order_item(struct order *order, PgQuery__Node *node, struct c
         reason = PGSEEK_REASON_ORDER_EXPRESSION;
     else
         *key = expression_key(node, text);
-    if (reason == PGSEEK_REASON_NONE && !key->is_column && is_constant(key->node))
+    if (reason == PGSEEK_REASON_NONE && !key->is_column && tree_is_constant(key->node))
         *sorts = false;
     return reason;
 }

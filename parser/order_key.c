@@ -168,7 +168,7 @@ bool order_same_key(const struct order_key *a, const struct order_key *b)
     if (a->is_column != b->is_column)
         return false;
     if (a->node && b->node)
-        return expression_same(a->node, b->node);
+        return tree_same(a->node, b->node);
     if (a->written && b->written)
         return !strcmp(a->written, b->written);
     return !a->node && !b->node && !a->written && !b->written && a->output == b->output;

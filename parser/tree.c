@@ -148,3 +148,41 @@ bool tree_is_qualified(size_t nnames)
 {
     return nnames > 1;
 }
+
+bool tree_is_constant(const PgQuery__Node *node)
+{
+    while (node && node->node_case == PG_QUERY__NODE__NODE_TYPE_CAST)
+        node = node->type_cast->arg;
+    return node &&
+           (node->node_case == PG_QUERY__NODE__NODE_A_CONST || node->node_case == PG_QUERY__NODE__NODE_PARAM_REF);
+}
+
+/* ---- comparing ---- */
+
+static uint8_t *bare_bytes(const PgQuery__Node *node, size_t *len)
+{
+    ProtobufCMessage *copy = tree_copy(&node->base);
+    uint8_t *bytes = NULL;
+
+    if (copy) {
+        tree_clear_locations(copy);
+        bytes = tree_pack(copy, len);
+    }
+    protobuf_c_message_free_unpacked(copy, NULL);
+    return bytes;
+}
+
+bool tree_same(const PgQuery__Node *a, const PgQuery__Node *b)
+{
+    size_t alen = 0;
+    size_t blen = 0;
+
+    if (!a || !b || a->node_case != b->node_case)
+        return false;
+    uint8_t *abytes = bare_bytes(a, &alen);
+    uint8_t *bbytes = bare_bytes(b, &blen);
+    bool same = abytes && bbytes && alen == blen && !memcmp(abytes, bbytes, alen);
+    free(abytes);
+    free(bbytes);
+    return same;
+}

@@ -37,6 +37,8 @@ void tree_clear_locations(ProtobufCMessage *root);
 
 /* The message as bytes: equal trees give equal bytes. NULL when out of memory; to be freed with free(). */
 uint8_t *tree_pack(const ProtobufCMessage *root, size_t *len) PGSEEK_MUST_USE;
+/* Whether two nodes are equal wherever they stand in the text. False for an absent one, and when out of memory. */
+bool tree_same(const PgQuery__Node *a, const PgQuery__Node *b);
 /* A deep copy, to be freed with protobuf_c_message_free_unpacked(copy, NULL). NULL when out of memory. */
 ProtobufCMessage *tree_copy(const ProtobufCMessage *root) PGSEEK_MUST_USE;
 
@@ -52,6 +54,8 @@ const PgQuery__ColumnRef *tree_column(const PgQuery__Node *node);
 bool tree_is_star(const PgQuery__ColumnRef *column);
 /* The name of an operator or type, when it is written bare or qualified with pg_catalog; else NULL. */
 const char *tree_builtin_name(PgQuery__Node *const *names, size_t nnames);
+/* A literal or a parameter, cast perhaps: one value in all rows. */
+bool tree_is_constant(const PgQuery__Node *node);
 /* Whether the name has a schema in front. */
 bool tree_is_qualified(size_t nnames);
 

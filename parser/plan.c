@@ -228,6 +228,15 @@ static enum plan_star find_star(const PgQuery__SelectStmt *level)
     return found;
 }
 
+/* A lock that was waited for may change a row's keys; those of before are kept in a relation of ours, which would show
+ * among the columns of a bare star. */
+static enum pgseek_reason check_lock(const struct pgseek_plan *plan)
+{
+    bool is_page = plan->is_locking && plan->verb != PGSEEK_VERB_DECLARE;
+
+    return is_page && plan->star == PLAN_STAR_AMONG ? PGSEEK_REASON_LOCKING : PGSEEK_REASON_NONE;
+}
+
 static bool copy_query(struct pgseek_plan *plan, const struct pgseek_query *query)
 {
     plan->len = query->lex.len;
@@ -370,7 +379,10 @@ static enum pgseek_reason fill(struct pgseek_plan *plan, struct attempt *attempt
     plan->summary = made ? summary_make(&plan->arena, order) : NULL;
     if (!plan->summary || !plan_watch(plan, query, &attempt->scope, order) || !plan_make_contract(plan, query))
         return PGSEEK_REASON_NOMEM;
-    return facts_is_asking(attempt->facts) ? PGSEEK_REASON_MORE : check_sizes(plan);
+    if (facts_is_asking(attempt->facts))
+        return PGSEEK_REASON_MORE;
+    enum pgseek_reason reason = check_lock(plan);
+    return reason == PGSEEK_REASON_NONE ? check_sizes(plan) : reason;
 }
 
 struct pgseek_plan *pgseek_plan_new(const struct pgseek_query *query, struct pgseek_facts *facts,

@@ -323,8 +323,7 @@ struct pgseek_shape *pgseek_shape_new(const struct pgseek_plan *plan, const stru
         .has_boundary = key->seek == PGSEEK_SEEK_AFTER || key->seek == PGSEEK_SEEK_BEFORE,
         .is_turned = key->seek == PGSEEK_SEEK_BEFORE || key->seek == PGSEEK_SEEK_LAST,
         .has_hidden = plan->verb != PGSEEK_VERB_DECLARE,
-        .keeps_keys = plan->is_locking && plan->form == QUERY_PLAIN && plan->verb != PGSEEK_VERB_DECLARE &&
-                      plan->star != PLAN_STAR_AMONG,
+        .keeps_keys = plan->is_locking && plan->form == QUERY_PLAIN && plan->verb != PGSEEK_VERB_DECLARE,
         .has_having = plan->form == QUERY_GROUPED,
     };
 

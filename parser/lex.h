@@ -44,8 +44,8 @@ struct lex {
 
 /* Scans the text. Whatever the result, lex_fini() may be called; without LEX_OK there are no tokens. */
 enum lex_result lex_init(struct lex *lex, const char *sql, size_t len) PGSEEK_MUST_USE;
-/* The same for a text of pgseek's own, made from one that was within the limits: with room for what was added, so that a
- * page that is rewritten can be gone on from. */
+/* The same for a text of pgseek's own, made from one that was within the limits: with room for what was added, so that
+ * a page that is rewritten can be gone on from. */
 enum lex_result lex_init_ours(struct lex *lex, const char *sql, size_t len) PGSEEK_MUST_USE;
 void lex_fini(struct lex *lex);
 

@@ -68,7 +68,7 @@ bool page_put_description(const struct page *page, struct span body, bool of_por
     if (rd.failed || count < hidden)
         return false;
     size_t visible = count - hidden;
-    bool renamed = of_portal && page_makes_cursors(page) && page->shape->own_describe;
+    bool renamed = of_portal && page_makes_cursors(page) && page->shape && page->shape->own_describe;
     size_t before = out->len;
     size_t at = wire_open(out, 'T');
     buf_put_u16(out, (uint16_t)(visible + (page_adds_columns(page) ? 2 : 0)));

@@ -94,3 +94,17 @@ def make_proxy(server, run_dir):
 def either(request):
     """The test runs twice: against PostgreSQL itself, and through pgseek. What holds directly must hold through it."""
     return request.getfixturevalue("server" if request.param == "direct" else "proxy")
+
+
+@pytest.fixture
+def conn(proxy):
+    """One raw session through the proxy ..."""
+    with proxy.wire() as conn:
+        yield conn
+
+
+@pytest.fixture
+def direct(server):
+    """... and one with the server itself."""
+    with server.wire() as conn:
+        yield conn

@@ -23,12 +23,6 @@ def rows(server):
 
 
 @pytest.fixture
-def conn(proxy):
-    with proxy.wire() as conn:
-        yield conn
-
-
-@pytest.fixture
 def token(conn):
     return pages.Extended(conn, SQL, ["1"]).ask().next
 

@@ -22,28 +22,12 @@ def rows(server):
     yield
 
 
-@pytest.fixture
-def conn(proxy):
-    with proxy.wire() as conn:
-        yield conn
-
-
-@pytest.fixture
-def direct(server):
-    with server.wire() as conn:
-        yield conn
-
-
-def send(conn, sql, protocol):
-    return conn.ask(wire.query(sql) if protocol == "simple" else wire.extended(sql))
-
-
 PROTOCOLS = pytest.mark.parametrize("protocol", ["simple", "extended"])
 
 
 @PROTOCOLS
 def test_statuses_come_behind_the_rows_and_before_the_tag(conn, protocol):
-    messages = send(conn, f"{SQL} /* pgseek */", protocol)
+    messages = wire.run(conn, f"{SQL} /* pgseek */", protocol)
     kinds = wire.kinds([message for message in messages if message.kind not in "12"])
     count = kinds.count("S")
     assert kinds == "T D D D " + "S " * count + "C Z"
@@ -54,38 +38,38 @@ def test_statuses_come_behind_the_rows_and_before_the_tag(conn, protocol):
 
 @PROTOCOLS
 def test_page_ids_are_new_each_time(conn, protocol):
-    seen = {wire.statuses(send(conn, f"{SQL} /* pgseek */", protocol))["pgseek.page_id"] for _ in range(5)}
+    seen = {wire.statuses(wire.run(conn, f"{SQL} /* pgseek */", protocol))["pgseek.page_id"] for _ in range(5)}
     assert len(seen) == 5
 
 
 @PROTOCOLS
 def test_notice(conn, protocol):
-    messages = send(conn, f"{SQL} /* pgseek deliver=notice */", protocol)
+    messages = wire.run(conn, f"{SQL} /* pgseek deliver=notice */", protocol)
     notices = [message.fields() for message in messages if message.kind == "N"]
     assert len(notices) == 1 and not any(m.kind == "S" for m in messages)
     said = json.loads(notices[0]["D"])
     strip = {key.removeprefix("pgseek."): value for key, value in said.items()}
     assert NAMES <= set(strip)
     assert pages.TOKEN.match(strip["next_cursor"])
-    assert len(pages.page_of(send(conn, f"{SQL} /* pgseek deliver=status cursor={strip['next_cursor']} */", protocol)).rows) == 3
+    assert len(pages.page_of(wire.run(conn, f"{SQL} /* pgseek deliver=status cursor={strip['next_cursor']} */", protocol)).rows) == 3
 
 
 @PROTOCOLS
 def test_columns_give_each_row_its_own_cursor(conn, direct, protocol):
-    messages = send(conn, f"{SQL} /* pgseek deliver=columns */", protocol)
+    messages = wire.run(conn, f"{SQL} /* pgseek deliver=columns */", protocol)
     names = [column.name for column in next(m for m in messages if m.kind == "T").columns()]
     assert names == ["id", "at", "pgseek_cursor", "pgseek_has_more"]
     rows = [message.row() for message in messages if message.kind == "D"]
     everything = [tuple(m.row()) for m in direct.ask(wire.query(SQL.replace(" LIMIT 3", ""))) if m.kind == "D"]
     for at, row in enumerate(rows):
         assert row[3] == b"t"
-        after = pages.page_of(send(conn, f"{SQL} /* pgseek cursor={row[2].decode()} */", protocol))
+        after = pages.page_of(wire.run(conn, f"{SQL} /* pgseek cursor={row[2].decode()} */", protocol))
         assert after.rows == everything[at + 1:at + 4]
 
 
 @PROTOCOLS
 def test_all_channels_at_once_say_the_same(conn, protocol):
-    messages = send(conn, f"{SQL} /* pgseek deliver='status,notice,columns' */", protocol)
+    messages = wire.run(conn, f"{SQL} /* pgseek deliver='status,notice,columns' */", protocol)
     status = wire.statuses(messages)
     notice = json.loads(next(m for m in messages if m.kind == "N").fields()["D"])
     strip = {key.removeprefix("pgseek."): value for key, value in notice.items()}
@@ -155,8 +139,8 @@ def test_descriptions_are_the_originals(conn, direct, what, order):
 def test_a_joined_page_is_described_as_the_original(conn, direct):
     sql = "SELECT d.title, a.name, a.* FROM delivery d JOIN delivery_author a ON a.id = d.author ORDER BY d.at, d.id LIMIT 4 /* pgseek */"
     for protocol in ("simple", "extended"):
-        got = [message for message in send(conn, sql, protocol) if message.kind != "S"]
-        assert got == send(direct, sql, protocol)
+        got = [message for message in wire.run(conn, sql, protocol) if message.kind != "S"]
+        assert got == wire.run(direct, sql, protocol)
 
 
 def test_later_pages_are_described_alike(conn):
@@ -199,8 +183,8 @@ def test_sql_that_ends_a_rewritten_portal(conn, direct, sql):
     ("SELECT 'é', id, title::int FROM delivery ORDER BY id LIMIT 3 /* pgseek */", "extended"), ("SELECT id FROM delivery ORDER BY id LIMIT -1 /* pgseek */", "simple"),
     ("SELECT id FROM delivery ORDER BY id LIMIT 3 OFFSET -1 /* pgseek */", "extended")])
 def test_errors_are_the_originals(conn, direct, sql, protocol):
-    got = [message for message in send(conn, sql, protocol) if message.kind != "S"]
-    assert got == send(direct, sql, protocol)
+    got = [message for message in wire.run(conn, sql, protocol) if message.kind != "S"]
+    assert got == wire.run(direct, sql, protocol)
 
 
 def test_prepared_by_sql(conn, direct):

@@ -22,26 +22,6 @@ def rows(server):
     yield
 
 
-@pytest.fixture
-def conn(proxy):
-    with proxy.wire() as conn:
-        yield conn
-
-
-@pytest.fixture
-def direct(server):
-    with server.wire() as conn:
-        yield conn
-
-
-def run(conn, sql, protocol, **kwargs):
-    return conn.ask(wire.query(sql) if protocol == "simple" else wire.extended(sql, **kwargs))
-
-
-def without_ours(messages):
-    return [message for message in messages if not (message.kind == "S" and message.status()[0].startswith("pgseek."))]
-
-
 def rows_of(messages):
     for message in messages:
         if message.kind == "E":
@@ -67,7 +47,7 @@ PREFIXES = ["EXPLAIN", "EXPLAIN VERBOSE", "EXPLAIN ANALYZE", "EXPLAIN ANALYZE VE
 @pytest.mark.parametrize("prefix", PREFIXES)
 def test_the_page_is_explained(conn, token, protocol, prefix):
     """The plan is the page's: its condition is in it, and one row more than LIMIT is fetched."""
-    answer = run(conn, f"{prefix} {SELECT} /* pgseek cursor={token} */", protocol)
+    answer = wire.run(conn, f"{prefix} {SELECT} /* pgseek cursor={token} */", protocol)
     plan = lines(answer)
     assert "ROW(" in plan and "explained_at" in plan, plan
     assert wire.statuses(answer)["pgseek.action"] == "keyset"
@@ -82,7 +62,7 @@ def test_the_page_is_explained(conn, token, protocol, prefix):
 @PROTOCOLS
 def test_formats(conn, token, protocol):
     for form in ("JSON", "YAML", "XML"):
-        answer = run(conn, f"EXPLAIN (FORMAT {form}, ANALYZE) {SELECT} /* pgseek cursor={token} */", protocol)
+        answer = wire.run(conn, f"EXPLAIN (FORMAT {form}, ANALYZE) {SELECT} /* pgseek cursor={token} */", protocol)
         (row,) = rows_of(answer)
         assert b"ROW(" in row[0]
         if form == "JSON":
@@ -93,8 +73,8 @@ def test_formats(conn, token, protocol):
 
 @PROTOCOLS
 def test_the_first_page_and_the_last(conn, protocol):
-    assert "Index Scan Backward using explained_at" in lines(run(conn, f"EXPLAIN {SELECT} /* pgseek */", protocol))
-    assert "WindowAgg" in lines(run(conn, f"EXPLAIN {SELECT} /* pgseek page=last */", protocol))
+    assert "Index Scan Backward using explained_at" in lines(wire.run(conn, f"EXPLAIN {SELECT} /* pgseek */", protocol))
+    assert "WindowAgg" in lines(wire.run(conn, f"EXPLAIN {SELECT} /* pgseek page=last */", protocol))
 
 
 def test_parameters(conn, token):
@@ -119,7 +99,7 @@ def test_positions_are_the_clients(conn, direct):
                 "EXPLAIN (ANALYZE) SELECT id, 10 / (id - 2) FROM explained ORDER BY id LIMIT 3 /* pgseek */",
                 "EXPLAIN SELECT 'é', id FROM explained WHERE note = 'é' AND id = 'x'::text ORDER BY id LIMIT 3 /* pgseek */"):
         for protocol in ("simple", "extended"):
-            errors = [next(m.fields() for m in run(peer, sql, protocol) if m.kind == "E") for peer in (conn, direct)]
+            errors = [next(m.fields() for m in wire.run(peer, sql, protocol) if m.kind == "E") for peer in (conn, direct)]
             assert errors[0] == errors[1]
 
 
@@ -129,12 +109,12 @@ def test_explain_of_no_page(conn, direct, token, protocol):
              "EXPLAIN (COSTS off) INSERT INTO explained VALUES (0, '', 0)": "not_select",
              "EXPLAIN (COSTS off) CREATE TABLE explained_too AS SELECT 1": "into"}
     for sql, reason in cases.items():
-        got = run(conn, f"{sql} /* pgseek */", protocol)
+        got = wire.run(conn, f"{sql} /* pgseek */", protocol)
         assert wire.statuses(got)["pgseek.action"] == f"pass: {reason}"
-        assert without_ours(got) == run(direct, f"{sql} /* pgseek */", protocol)
+        assert wire.without_ours(got) == wire.run(direct, f"{sql} /* pgseek */", protocol)
         for options in (f"cursor={token}", "strict=on"):
             with pytest.raises(wire.ServerError) as error:
-                pages.page_of(run(conn, f"{sql} /* pgseek {options} */", protocol))
+                pages.page_of(wire.run(conn, f"{sql} /* pgseek {options} */", protocol))
             assert error.value.sqlstate == "PS005"
 
 
@@ -148,7 +128,7 @@ def test_explain_in_a_block_and_behind_a_failure(conn, token):
 
 def test_explain_does_not_add_columns(conn):
     for protocol in ("simple", "extended"):
-        answer = run(conn, f"EXPLAIN {SELECT} /* pgseek deliver='columns,status' */", protocol)
+        answer = wire.run(conn, f"EXPLAIN {SELECT} /* pgseek deliver='columns,status' */", protocol)
         assert len(next(m for m in answer if m.kind == "T").columns()) == 1
         assert all(len(m.row()) == 1 for m in answer if m.kind == "D")
 
@@ -156,7 +136,7 @@ def test_explain_does_not_add_columns(conn):
 def test_untagged_explain_passes(conn, direct):
     for sql in ("EXPLAIN (COSTS off) SELECT 1", "EXPLAIN", "EXPLAIN SELECT nosuch", "EXPLAIN (COSTS off) EXECUTE nosuch"):
         for protocol in ("simple", "extended"):
-            assert run(conn, sql, protocol) == run(direct, sql, protocol)
+            assert wire.run(conn, sql, protocol) == wire.run(direct, sql, protocol)
 
 
 # ---- EXPLAIN EXECUTE -------------------------------------------------------------------------------------------------
@@ -165,12 +145,12 @@ def test_untagged_explain_passes(conn, direct):
 @PROTOCOLS
 def test_explain_execute(conn, protocol):
     conn.ask(wire.query("PREPARE p(int8, int, text) AS SELECT id FROM explained WHERE id > $1 ORDER BY at DESC, id DESC LIMIT $2 /* pgseek cursor=$3 */"))
-    first = pages.page_of(run(conn, "EXECUTE p(0, 3, NULL)", protocol))
+    first = pages.page_of(wire.run(conn, "EXECUTE p(0, 3, NULL)", protocol))
     for prefix in ("EXPLAIN", "EXPLAIN ANALYZE", "EXPLAIN (ANALYZE, FORMAT JSON)"):
-        answer = run(conn, f"{prefix} EXECUTE p(0, 3, '{first.next}')", protocol)
+        answer = wire.run(conn, f"{prefix} EXECUTE p(0, 3, '{first.next}')", protocol)
         assert "ROW(" in lines(answer)
         assert wire.statuses(answer)["pgseek.action"] == "keyset"
-    second = pages.page_of(run(conn, f"EXECUTE p(0, 3, '{first.next}')", protocol))
+    second = pages.page_of(wire.run(conn, f"EXECUTE p(0, 3, '{first.next}')", protocol))
     assert [int(row[0]) for row in second.rows] == [1997, 1996, 1995]
 
 
@@ -182,12 +162,12 @@ def test_declare_without_a_cursor_passes(conn, direct, protocol):
     for peer in (conn, direct):
         peer.ask(wire.query("BEGIN"))
     sql = f"DECLARE c CURSOR FOR {SELECT} /* pgseek */"
-    got = run(conn, sql, protocol)
+    got = wire.run(conn, sql, protocol)
     assert wire.statuses(got)["pgseek.action"] == "pass: declare"
-    assert without_ours(got) == run(direct, sql, protocol)
+    assert wire.without_ours(got) == wire.run(direct, sql, protocol)
     assert conn.ask(wire.query("FETCH ALL FROM c")) == direct.ask(wire.query("FETCH ALL FROM c"))
     with pytest.raises(wire.ServerError) as error:
-        pages.page_of(run(conn, f"DECLARE d CURSOR FOR {SELECT} /* pgseek strict=on */", protocol))
+        pages.page_of(wire.run(conn, f"DECLARE d CURSOR FOR {SELECT} /* pgseek strict=on */", protocol))
     assert error.value.sqlstate == "PS005"
 
 
@@ -203,11 +183,11 @@ def test_declare_starts_behind_the_cursor(server, conn, protocol, options):
         everything = [tuple(str(value).encode() for value in row) for row in direct.execute(ORDER).fetchall()]
     page = pages.page_of(conn.ask(wire.query(f"{DECLARED} /* pgseek */")))
     conn.ask(wire.query("BEGIN"))
-    answer = run(conn, f"DECLARE c {options} FOR {DECLARED} /* pgseek cursor={page.next} */", protocol)
+    answer = wire.run(conn, f"DECLARE c {options} FOR {DECLARED} /* pgseek cursor={page.next} */", protocol)
     said = wire.statuses(answer)
     assert (said["pgseek.action"], said["pgseek.next_cursor"]) == ("keyset", "")
     assert next(message.text() for message in answer if message.kind == "C") == "DECLARE CURSOR"
-    assert wire.kinds(without_ours(answer)) == ("C Z" if protocol == "simple" else "1 2 n C Z")
+    assert wire.kinds(wire.without_ours(answer)) == ("C Z" if protocol == "simple" else "1 2 n C Z")
     if "HOLD" in options and "WITHOUT" not in options:
         conn.ask(wire.query("COMMIT"))
     fetched = conn.ask(wire.query("FETCH 3 FROM c"))
@@ -265,12 +245,12 @@ def test_a_failing_declare_is_the_servers_own_error(conn, direct, token):
     (f"CREATE TEMP TABLE copied AS {SELECT}", "into"), (SELECT.replace(" FROM", " INTO TEMP copied FROM"), "into"), (f"CREATE TEMP VIEW copied AS {SELECT}", "not_select")])
 def test_statements_that_are_no_page(conn, direct, token, protocol, sql, reason):
     """Untouched, byte for byte, with a reason; refused with a cursor or strict."""
-    got = run(conn, f"{sql} /* pgseek */", protocol)
+    got = wire.run(conn, f"{sql} /* pgseek */", protocol)
     assert wire.statuses(got)["pgseek.action"] == f"pass: {reason}"
-    assert without_ours(got) == run(direct, f"{sql} /* pgseek */", protocol)
+    assert wire.without_ours(got) == wire.run(direct, f"{sql} /* pgseek */", protocol)
     for options in (f"cursor={token}", "strict=on"):
         with pytest.raises(wire.ServerError) as error:
-            pages.page_of(run(conn, f"{sql} /* pgseek {options} */", protocol))
+            pages.page_of(wire.run(conn, f"{sql} /* pgseek {options} */", protocol))
         assert error.value.sqlstate == "PS005" and reason in error.value.fields["M"]
 
 
@@ -280,7 +260,7 @@ def test_copy_is_not_interrupted(conn, direct):
     got = conn.ask(wire.query(sql))
     kinds = "".join(message.kind for message in got)
     assert kinds.startswith("H" + "d" * 1500 + "c")
-    assert without_ours(got) == direct.ask(wire.query(sql))
+    assert wire.without_ours(got) == direct.ask(wire.query(sql))
 
 
 def test_copy_by_psycopg2(proxy, server):

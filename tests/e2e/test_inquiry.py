@@ -33,12 +33,6 @@ def tables(server):
         conn.execute("DROP SCHEMA inquiry CASCADE")
 
 
-@pytest.fixture
-def conn(proxy):
-    with proxy.wire() as conn:
-        yield conn
-
-
 def fresh(sql):
     """The same statement, which no plan is kept for."""
     fresh.serial = getattr(fresh, "serial", 0) + 1

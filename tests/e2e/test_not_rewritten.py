@@ -29,10 +29,6 @@ def token(ends):
     return pages.page_of(ends[1].ask(wire.query(f"{SQL} /* pgseek */"))).next
 
 
-def without_ours(messages):
-    return [m for m in messages if not (m.kind == "S" and m.status()[0].startswith("pgseek."))]
-
-
 def action(messages):
     return wire.statuses(messages).get("pgseek.action")
 
@@ -55,7 +51,7 @@ def test_copy(ends, token, protocol, text):
     send = SENDERS[protocol]
     sql = text.format(SQL, "/* pgseek */")
     got = through.ask(send(sql))
-    assert without_ours(got) == direct.ask(send(sql))
+    assert wire.without_ours(got) == direct.ask(send(sql))
     assert action(got) == "pass: copy"
     inside = wire.kinds(got)[wire.kinds(got).index("H"):wire.kinds(got).index("c")]
     assert "S" not in inside, "a status among CopyData"
@@ -85,7 +81,7 @@ def test_declare_without_a_cursor_to_go_on_from(ends, protocol):
         conn.ask(wire.query("BEGIN"))
         declared = conn.ask(send(f"DECLARE c CURSOR FOR {SQL} /* pgseek */"))
         fetched = [conn.ask(send(sql)) for sql in ("FETCH 2 FROM c", "FETCH ALL FROM c", "MOVE BACKWARD ALL IN c", "FETCH 1 FROM c", "CLOSE c")]
-        answers.append([without_ours(declared), fetched])
+        answers.append([wire.without_ours(declared), fetched])
         conn.ask(wire.query("COMMIT"))
     assert answers[0] == answers[1]
     assert action(declared) == "pass: declare"
@@ -111,7 +107,7 @@ def test_encodings_with_ascii_trail_bytes(ends, token, encoding, protocol):
     for conn in ends:
         conn.rows(wire.query(f"SET client_encoding = '{encoding}'"))
     got = ends[1].ask(send(""))
-    assert without_ours(got) == ends[0].ask(send(""))
+    assert wire.without_ours(got) == ends[0].ask(send(""))
     assert action(got) == "pass: encoding"
     for options in (f"cursor={token}", "strict=on"):
         refused(ends[1], send(options))

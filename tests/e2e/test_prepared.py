@@ -21,26 +21,6 @@ def rows(server):
     yield
 
 
-@pytest.fixture
-def conn(proxy):
-    with proxy.wire() as conn:
-        yield conn
-
-
-@pytest.fixture
-def direct(server):
-    with server.wire() as conn:
-        yield conn
-
-
-def run(conn, sql, protocol, **kwargs):
-    return conn.ask(wire.query(sql) if protocol == "simple" else wire.extended(sql, **kwargs))
-
-
-def without_ours(messages):
-    return [message for message in messages if not (message.kind == "S" and message.status()[0].startswith("pgseek."))]
-
-
 def text(value):
     return None if value is None else str(value).encode()
 
@@ -57,10 +37,10 @@ PROTOCOLS = pytest.mark.parametrize("protocol", ["simple", "extended"])
 @pytest.mark.parametrize("prepares", ["simple", "extended"])
 @pytest.mark.parametrize("size", [1, 7, 100])
 def test_a_walk_by_execute(server, conn, protocol, prepares, size):
-    run(conn, f"PREPARE walk (int, int, text) AS {SELECT} /* pgseek cursor=$3 */", prepares)
+    wire.run(conn, f"PREPARE walk (int, int, text) AS {SELECT} /* pgseek cursor=$3 */", prepares)
     got, cursor, actions, first = [], None, [], None
     while True:
-        page = pages.page_of(run(conn, f"EXECUTE walk(1, {size}, {pages.literal(cursor)})", protocol))
+        page = pages.page_of(wire.run(conn, f"EXECUTE walk(1, {size}, {pages.literal(cursor)})", protocol))
         got += page.rows
         actions.append(page.action)
         last = page
@@ -73,7 +53,7 @@ def test_a_walk_by_execute(server, conn, protocol, prepares, size):
     back = list(last.rows)
     cursor = last.prev
     while cursor:
-        page = pages.page_of(run(conn, f"EXECUTE walk(1, {size}, '{cursor}')", protocol))
+        page = pages.page_of(wire.run(conn, f"EXECUTE walk(1, {size}, '{cursor}')", protocol))
         back = page.rows + back
         cursor = page.prev
     assert back == everything(server, 1)
@@ -85,20 +65,20 @@ def test_where_the_cursor_may_stand(server, conn, protocol, where):
     token = pages.page_of(conn.ask(wire.query(f"{SELECT.replace('$1', '0').replace('$2', '4')} /* pgseek */"))).next
     first = everything(server, 0)
     conn.ask(wire.query(f"PREPARE p AS {SELECT} /* pgseek */"))
-    page = pages.page_of(run(conn, "EXECUTE p(0, 4)", protocol))
+    page = pages.page_of(wire.run(conn, "EXECUTE p(0, 4)", protocol))
     assert page.rows == first[:4] and page.action == "first"
     token = page.next
     if where == "prepare":
-        run(conn, f"PREPARE q AS {SELECT} /* pgseek cursor={token} */", protocol)
-        page = pages.page_of(run(conn, "EXECUTE q(0, 4)", protocol))
+        wire.run(conn, f"PREPARE q AS {SELECT} /* pgseek cursor={token} */", protocol)
+        page = pages.page_of(wire.run(conn, "EXECUTE q(0, 4)", protocol))
     elif where == "execute":
-        page = pages.page_of(run(conn, f"EXECUTE p(0, 4) /* pgseek cursor={token} */", protocol))
+        page = pages.page_of(wire.run(conn, f"EXECUTE p(0, 4) /* pgseek cursor={token} */", protocol))
     elif where == "variable":
         conn.ask(wire.query(f"SET pgseek.cursor = '{token}'"))
-        page = pages.page_of(run(conn, "EXECUTE p(0, 4)", protocol))
+        page = pages.page_of(wire.run(conn, "EXECUTE p(0, 4)", protocol))
         assert conn.rows(wire.query("SHOW pgseek.cursor")) == [[b""]], "a cursor is used once"
     else:
-        answer = run(conn, f"EXPLAIN (COSTS off) EXECUTE p(0, 4) /* pgseek cursor={token} */", protocol)
+        answer = wire.run(conn, f"EXPLAIN (COSTS off) EXECUTE p(0, 4) /* pgseek cursor={token} */", protocol)
         assert wire.statuses(answer)["pgseek.action"] == "keyset"
         assert any(b"ROW(" in row.row()[0] for row in answer if row.kind == "D"), "no keyset condition in the plan"
         return
@@ -108,9 +88,9 @@ def test_where_the_cursor_may_stand(server, conn, protocol, where):
 @PROTOCOLS
 def test_what_the_protocol_prepared_is_executed_by_sql(server, conn, protocol):
     conn.ask(wire.parse(f"{SELECT} /* pgseek cursor=$3 */", "byparse"), wire.sync())
-    page = pages.page_of(run(conn, "EXECUTE byparse(1, 3, NULL)", protocol))
+    page = pages.page_of(wire.run(conn, "EXECUTE byparse(1, 3, NULL)", protocol))
     assert page.rows == everything(server, 1)[:3]
-    page = pages.page_of(run(conn, f"EXECUTE byparse(1, 3, '{page.next}')", protocol))
+    page = pages.page_of(wire.run(conn, f"EXECUTE byparse(1, 3, '{page.next}')", protocol))
     assert page.rows == everything(server, 1)[3:6]
 
 
@@ -142,9 +122,9 @@ def test_an_argument_means_what_it_means_to_the_server(conn, direct, protocol, k
     for peer in (conn, direct):
         peer.ask(wire.query("DEALLOCATE ALL"))
         peer.ask(wire.query(f"PREPARE lit({kind}) AS {sql} /* pgseek */"))
-    expected = run(direct, f"EXECUTE lit({argument})", protocol)
-    got = run(conn, f"EXECUTE lit({argument})", protocol)
-    assert without_ours(got) == expected
+    expected = wire.run(direct, f"EXECUTE lit({argument})", protocol)
+    got = wire.run(conn, f"EXECUTE lit({argument})", protocol)
+    assert wire.without_ours(got) == expected
     assert wire.statuses(got)["pgseek.action"] == ("pass: execute_args" if (kind, argument) in OPEN else "first")
 
 
@@ -154,10 +134,10 @@ def test_a_bad_argument_is_the_servers_own_error(conn, direct, protocol, kind, a
     for peer in (conn, direct):
         peer.ask(wire.query("DEALLOCATE ALL"))
         peer.ask(wire.query(f"PREPARE bad({kind}) AS SELECT id FROM prepared_rows WHERE $1 IS NOT NULL ORDER BY id LIMIT 2 /* pgseek */"))
-    errors = [next(m.fields() for m in run(peer, f"EXECUTE bad({argument})", protocol) if m.kind == "E") for peer in (conn, direct)]
+    errors = [next(m.fields() for m in wire.run(peer, f"EXECUTE bad({argument})", protocol) if m.kind == "E") for peer in (conn, direct)]
     for field in "SVCMDHW":
         assert errors[0].get(field) == errors[1].get(field)
-    assert pages.page_of(run(conn, "EXECUTE bad(NULL)", protocol)).action == "first"
+    assert pages.page_of(wire.run(conn, "EXECUTE bad(NULL)", protocol)).action == "first"
 
 
 @PROTOCOLS
@@ -165,7 +145,7 @@ def test_a_bad_argument_is_the_servers_own_error(conn, direct, protocol, kind, a
 def test_a_wrong_count_is_the_servers_own_error(conn, direct, protocol, arguments):
     for peer in (conn, direct):
         peer.ask(wire.query(f"PREPARE p AS {SELECT} /* pgseek */"))
-    assert run(conn, f"EXECUTE p{arguments}", protocol) == run(direct, f"EXECUTE p{arguments}", protocol)
+    assert wire.run(conn, f"EXECUTE p{arguments}", protocol) == wire.run(direct, f"EXECUTE p{arguments}", protocol)
 
 
 @PROTOCOLS
@@ -174,11 +154,11 @@ def test_a_cursor_is_never_ignored(conn, protocol, argument):
     """What cannot be read may hide a cursor, or need one: it is refused and never run without."""
     conn.ask(wire.query(f"PREPARE p(int, int, text) AS {SELECT} /* pgseek cursor=$3 */"))
     with pytest.raises(wire.ServerError) as error:
-        pages.page_of(run(conn, f"EXECUTE p(1, 2, {argument})", protocol))
+        pages.page_of(wire.run(conn, f"EXECUTE p(1, 2, {argument})", protocol))
     assert error.value.sqlstate == "PS005"
-    token = pages.page_of(run(conn, "EXECUTE p(1, 2, NULL)", protocol)).next
+    token = pages.page_of(wire.run(conn, "EXECUTE p(1, 2, NULL)", protocol)).next
     with pytest.raises(wire.ServerError) as error:
-        pages.page_of(run(conn, f"EXECUTE p(1, 1 + 1, '{token}')", protocol))
+        pages.page_of(wire.run(conn, f"EXECUTE p(1, 1 + 1, '{token}')", protocol))
     assert error.value.sqlstate == "PS005" and "execute_args" in error.value.fields["M"]
 
 
@@ -186,20 +166,20 @@ def test_a_cursor_is_never_ignored(conn, protocol, argument):
 def test_refusals(conn, protocol):
     def refused(sql):
         with pytest.raises(wire.ServerError) as error:
-            pages.page_of(run(conn, sql, protocol))
+            pages.page_of(wire.run(conn, sql, protocol))
         return error.value.sqlstate
     assert refused(f"PREPARE p AS {SELECT} /* pgseek cursor=$3 */") == "PS000", "the server would not know $3"
-    run(conn, f"PREPARE p AS {SELECT} /* pgseek */", protocol)
+    wire.run(conn, f"PREPARE p AS {SELECT} /* pgseek */", protocol)
     assert refused("EXECUTE p(1, 2) /* pgseek cursor=$1 */") == "PS000"
     assert refused("EXECUTE p(1, 2) /* pgseek curser=x */") == "PS000"
     assert refused("EXECUTE p(1, 2) /* pgseek cursor=abc */") == "PS001"
-    run(conn, f"PREPARE untagged AS {SELECT}", protocol)
-    token = pages.page_of(run(conn, "EXECUTE p(1, 2)", protocol)).next
+    wire.run(conn, f"PREPARE untagged AS {SELECT}", protocol)
+    token = pages.page_of(wire.run(conn, "EXECUTE p(1, 2)", protocol)).next
     assert refused(f"EXECUTE untagged(1, 2) /* pgseek cursor={token} */") == "PS005"
     assert refused("EXECUTE untagged(1, 2) /* pgseek strict=on */") == "PS005"
-    assert pages.page_of(run(conn, "EXECUTE untagged(1, 2) /* pgseek */", protocol)).action == "pass: execute"
+    assert pages.page_of(wire.run(conn, "EXECUTE untagged(1, 2) /* pgseek */", protocol)).action == "pass: execute"
     assert refused("EXECUTE nosuch(1, 2)") == "26000"
-    token = pages.page_of(run(conn, "EXECUTE p(1, 2)", protocol)).next
+    token = pages.page_of(wire.run(conn, "EXECUTE p(1, 2)", protocol)).next
     assert refused(f"EXECUTE p(0, 2) /* pgseek cursor={token} */") == "PS004", "another filter"
     if protocol == "simple":
         assert refused(f"EXECUTE p(1, 2) /* pgseek cursor={token} */; SELECT 1") == "PS000"
@@ -218,32 +198,32 @@ def test_a_table_made_by_execute_ignores_no_cursor(conn, direct, protocol, creat
     """CREATE TABLE AS EXECUTE is as CREATE TABLE AS of the tagged SELECT: passed without a cursor, refused with one."""
     def refused(sql):
         with pytest.raises(wire.ServerError) as error:
-            pages.page_of(run(conn, sql, protocol))
+            pages.page_of(wire.run(conn, sql, protocol))
         assert conn.rows(wire.query("SELECT to_regclass('made')")) == [[None]]
         return error.value.sqlstate, error.value.fields["M"].rpartition(": ")[2]
     for peer in (conn, direct):
         peer.ask(wire.query("DROP TABLE IF EXISTS made"))
-        run(peer, f"PREPARE p(int, int) AS {SELECT} /* pgseek */", protocol)
-        run(peer, f"PREPARE q(int, int, text) AS {SELECT} /* pgseek cursor=$3 */", protocol)
-    token = pages.page_of(run(conn, "EXECUTE p(1, 3)", protocol)).next
+        wire.run(peer, f"PREPARE p(int, int) AS {SELECT} /* pgseek */", protocol)
+        wire.run(peer, f"PREPARE q(int, int, text) AS {SELECT} /* pgseek cursor=$3 */", protocol)
+    token = pages.page_of(wire.run(conn, "EXECUTE p(1, 3)", protocol)).next
     assert refused(f"{create.format('p(1, 3)')} /* pgseek cursor={token} */") == ("PS005", "into")
     assert refused(f"{create.format('p(1, 3)')} /* pgseek strict=on */") == ("PS005", "into")
     assert refused(create.format(f"q(1, 3, '{token}')")) == ("PS005", "into")
     assert refused(create.format("q(1, 3, 'a' || 'b')")) == ("PS005", "execute_args")
-    run(conn, f"PREPARE r AS {SELECT} /* pgseek cursor={token} */", protocol)
+    wire.run(conn, f"PREPARE r AS {SELECT} /* pgseek cursor={token} */", protocol)
     assert refused(create.format("r(1, 3)")) == ("PS005", "into")
-    run(conn, f"PREPARE s AS {SELECT} /* pgseek strict=on */", protocol)
+    wire.run(conn, f"PREPARE s AS {SELECT} /* pgseek strict=on */", protocol)
     assert refused(create.format("s(1, 3)")) == ("PS005", "into")
     conn.ask(wire.query(f"SET pgseek.cursor = '{token}'"))
     assert refused(create.format("p(1, 3)")) == ("PS005", "into")
     assert conn.rows(wire.query("SHOW pgseek.cursor")) == [[b""]], "a cursor is used once"
     for text in ("p(1, 3)", "q(1, 3, NULL)", "p(1, 1 + 2) /* pgseek */"):
-        expected = run(direct, create.format(text), protocol)
+        expected = wire.run(direct, create.format(text), protocol)
         direct.ask(wire.query("DROP TABLE IF EXISTS made"))
-        got = run(conn, create.format(text), protocol)
+        got = wire.run(conn, create.format(text), protocol)
         conn.ask(wire.query("DROP TABLE IF EXISTS made"))
         assert wire.statuses(got)["pgseek.action"] == "pass: into"
-        assert without_ours(got) == expected
+        assert wire.without_ours(got) == expected
 
 
 def test_a_table_of_what_is_prepared_later(conn):
@@ -298,7 +278,7 @@ def test_what_is_no_page_and_executed_by_name(conn):
         conn.ask(wire.parse(f"{text} /* pgseek cursor={token} */", "nested"), wire.sync())
         for protocol in ("simple", "extended"):
             for execute in ("EXECUTE nested", "EXECUTE nested /* pgseek */"):
-                assert run(conn, execute, protocol)[-2].fields()["C"] == "PS005"
+                assert wire.run(conn, execute, protocol)[-2].fields()["C"] == "PS005"
         assert conn.ask(wire.query("SELECT 1; EXECUTE nested"))[0].fields()["C"] == "PS000"
         conn.ask(wire.close("S", "nested"), wire.sync())
 
@@ -313,20 +293,20 @@ def test_arguments_that_cannot_be_read_hide_no_cursor(conn):
 @PROTOCOLS
 def test_a_name_that_changes_hands(server, conn, protocol):
     """What a name stands for is what the server has it stand for."""
-    run(conn, f"PREPARE p AS {SELECT} /* pgseek */", protocol)
-    assert run(conn, "PREPARE p AS SELECT 'untagged'", protocol)[-2].fields()["C"] == "42P05"
-    assert pages.page_of(run(conn, "EXECUTE p(1, 2)", protocol)).action == "first", "the refused PREPARE changed nothing"
-    run(conn, "DEALLOCATE p", protocol)
-    run(conn, "PREPARE p AS SELECT 'untagged'", protocol)
-    assert pages.page_of(run(conn, "EXECUTE p", protocol)).rows == [(b"untagged",)]
-    run(conn, "DO $$ BEGIN EXECUTE 'DEALLOCATE p'; END $$", protocol)
-    run(conn, f"PREPARE p AS {SELECT} /* pgseek */", protocol)
-    run(conn, "DO $$ BEGIN EXECUTE 'DEALLOCATE p'; END $$", protocol)
-    run(conn, "PREPARE p AS SELECT 'again'", protocol)
-    assert pages.page_of(run(conn, "EXECUTE p", protocol)).rows == [(b"again",)], "the tagged text is gone"
-    run(conn, "DEALLOCATE ALL", protocol)
-    run(conn, f"PREPARE p(text, int) AS SELECT id FROM prepared_rows WHERE note = $1 ORDER BY id LIMIT $2 /* pgseek */", protocol)
-    assert pages.page_of(run(conn, "EXECUTE p('note 1', 2)", protocol)).rows == [(b"1",), (b"6",)]
+    wire.run(conn, f"PREPARE p AS {SELECT} /* pgseek */", protocol)
+    assert wire.run(conn, "PREPARE p AS SELECT 'untagged'", protocol)[-2].fields()["C"] == "42P05"
+    assert pages.page_of(wire.run(conn, "EXECUTE p(1, 2)", protocol)).action == "first", "the refused PREPARE changed nothing"
+    wire.run(conn, "DEALLOCATE p", protocol)
+    wire.run(conn, "PREPARE p AS SELECT 'untagged'", protocol)
+    assert pages.page_of(wire.run(conn, "EXECUTE p", protocol)).rows == [(b"untagged",)]
+    wire.run(conn, "DO $$ BEGIN EXECUTE 'DEALLOCATE p'; END $$", protocol)
+    wire.run(conn, f"PREPARE p AS {SELECT} /* pgseek */", protocol)
+    wire.run(conn, "DO $$ BEGIN EXECUTE 'DEALLOCATE p'; END $$", protocol)
+    wire.run(conn, "PREPARE p AS SELECT 'again'", protocol)
+    assert pages.page_of(wire.run(conn, "EXECUTE p", protocol)).rows == [(b"again",)], "the tagged text is gone"
+    wire.run(conn, "DEALLOCATE ALL", protocol)
+    wire.run(conn, f"PREPARE p(text, int) AS SELECT id FROM prepared_rows WHERE note = $1 ORDER BY id LIMIT $2 /* pgseek */", protocol)
+    assert pages.page_of(wire.run(conn, "EXECUTE p('note 1', 2)", protocol)).rows == [(b"1",), (b"6",)]
 
 
 def test_equal_texts_with_other_types(conn):
@@ -371,8 +351,8 @@ def test_columns_are_described_as_by_the_server(conn, direct, protocol):
     for peer in (conn, direct):
         peer.ask(wire.query(f"PREPARE p AS {SELECT} /* pgseek */"))
     for cursor in (None, True):
-        got = without_ours(run(conn, "EXECUTE p(1, 20)", protocol, result_formats=[1]))
-        assert got == run(direct, "EXECUTE p(1, 20)", protocol, result_formats=[1])
+        got = wire.without_ours(wire.run(conn, "EXECUTE p(1, 20)", protocol, result_formats=[1]))
+        assert got == wire.run(direct, "EXECUTE p(1, 20)", protocol, result_formats=[1])
     described = [peer.ask(wire.parse("EXECUTE p(1, 20)", "e"), wire.describe("S", "e"), wire.close("S", "e"), wire.sync()) for peer in (conn, direct)]
     assert described[0] == described[1]
 
@@ -381,7 +361,7 @@ def test_portions_of_an_execute(conn, direct):
     messages = [wire.parse("EXECUTE p(1, 5)"), wire.bind(portal="x"), wire.describe("P", "x"), *[wire.execute("x", 2)] * 4, wire.sync()]
     for peer in (conn, direct):
         peer.ask(wire.query(f"PREPARE p AS {SELECT} /* pgseek */"))
-    assert without_ours(conn.ask(*messages)) == direct.ask(*messages)
+    assert wire.without_ours(conn.ask(*messages)) == direct.ask(*messages)
 
 
 def test_columns_as_delivery(conn):
@@ -432,7 +412,7 @@ def test_an_error_behind_some_rows_is_all_that_comes(direct, conn, protocol, sql
     """The server collects what a utility statement gives before it sends any of it."""
     answers = []
     for each in (direct, conn):
-        run(each, sql, "simple")
-        answers.append([(m.kind, m.fields() if m.kind == "E" else None) for m in without_ours(run(each, runs, protocol))])
+        wire.run(each, sql, "simple")
+        answers.append([(m.kind, m.fields() if m.kind == "E" else None) for m in wire.without_ours(wire.run(each, runs, protocol))])
     assert answers[0] == answers[1]
     assert "E" in [kind for kind, _ in answers[0]] and "D" not in [kind for kind, _ in answers[0]]

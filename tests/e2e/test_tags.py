@@ -19,18 +19,8 @@ def rows(server):
 
 
 @pytest.fixture
-def conn(proxy):
-    with proxy.wire() as conn:
-        yield conn
-
-
-@pytest.fixture
 def token(conn):
     return pages.page_of(conn.ask(wire.query(f"{SQL} /* pgseek */"))).next
-
-
-def send(conn, sql, protocol):
-    return conn.ask(wire.query(sql) if protocol == "simple" else wire.extended(sql))
 
 
 def ids(messages):
@@ -46,14 +36,14 @@ PLACES = ["/* pgseek {0} */ {1}", "{1} /* pgseek {0} */", "-- pgseek {0}\n{1}", 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_tag_is_found_wherever_a_comment_may_stand(conn, token, place, protocol):
     head, tail = SQL.split(" ", 1)
-    assert ids(send(conn, place.format("", SQL, head, tail), protocol)) == [1, 2]
-    assert ids(send(conn, place.format(f"cursor={token}", SQL, head, tail), protocol)) == [3, 4]
+    assert ids(wire.run(conn, place.format("", SQL, head, tail), protocol)) == [1, 2]
+    assert ids(wire.run(conn, place.format(f"cursor={token}", SQL, head, tail), protocol)) == [3, 4]
 
 
 @PROTOCOLS
 @pytest.mark.parametrize("spelling", ["cursor={0}", "cursor='{0}'", "tail=off,cursor={0}", "cursor={0} tail=off", "cursor={0}, page=first", "mode=rewrite deliver='status' cursor={0}"])
 def test_spellings_of_options(conn, token, spelling, protocol):
-    assert ids(send(conn, f"{SQL} /* pgseek {spelling.format(token)} */", protocol)) == [3, 4]
+    assert ids(wire.run(conn, f"{SQL} /* pgseek {spelling.format(token)} */", protocol)) == [3, 4]
 
 
 @PROTOCOLS
@@ -61,13 +51,13 @@ def test_spellings_of_options(conn, token, spelling, protocol):
     "/*controller='posts',pgseek='on',pgseek_cursor='{0}'*/", "/*pgseek='on',pgseek_cursor='{0}',traceparent='00-5bd66ef5-01'*/",
     "/*action='run%20it',pgseek='on',pgseek_cursor='{0}',pgseek_deliver='status%2Cnotice'*/"])
 def test_sqlcommenter(conn, token, comment, protocol):
-    assert ids(send(conn, f"{SQL} {comment.format(token)}", protocol)) == [3, 4]
+    assert ids(wire.run(conn, f"{SQL} {comment.format(token)}", protocol)) == [3, 4]
 
 
 @PROTOCOLS
 @pytest.mark.parametrize("empty", ["cursor=", "cursor=''", "cursor=NULL", "cursor=null", "", "page=first"])
 def test_no_cursor_is_the_first_page(conn, empty, protocol):
-    page = pages.page_of(send(conn, f"{SQL} /* pgseek {empty} */", protocol))
+    page = pages.page_of(wire.run(conn, f"{SQL} /* pgseek {empty} */", protocol))
     assert (page.action, [row[0] for row in page.rows]) == ("first", [b"1", b"2"])
 
 
@@ -78,7 +68,7 @@ BAD = ["curser=abc", "cursor=a cursor=b", "page=middle", "total=maybe", "mode=fa
 @PROTOCOLS
 @pytest.mark.parametrize("options", BAD)
 def test_a_bad_tag_is_refused(conn, options, protocol):
-    refused(conn, send(conn, f"{SQL} /* pgseek {options} */", protocol))
+    refused(conn, wire.run(conn, f"{SQL} /* pgseek {options} */", protocol))
 
 
 def refused(conn, messages, code="PS000"):
@@ -95,7 +85,7 @@ def refused(conn, messages, code="PS000"):
 @PROTOCOLS
 @pytest.mark.parametrize("sql", [f"/* pgseek */ {SQL} /* pgseek */", f"-- pgseek\n{SQL} /*pgseek='on'*/", f"{SQL} /*pgseek_curser='a',pgseek='on'*/"])
 def test_two_tags_and_misspelt_keys_are_refused(conn, sql, protocol):
-    refused(conn, send(conn, sql, protocol))
+    refused(conn, wire.run(conn, sql, protocol))
 
 
 @pytest.mark.parametrize("sql", [f"{SQL} /* pgseek */; SELECT 1", f"SELECT 1; {SQL} /* pgseek */", f"BEGIN; {SQL} /* pgseek */; COMMIT"])
@@ -117,7 +107,7 @@ NO_TAGS = ["SELECT '/* pgseek cursor=x */'", "SELECT $$ /* pgseek cursor=x */ $$
 @pytest.mark.parametrize("sql", NO_TAGS)
 def test_what_only_looks_like_a_tag(conn, server, sql, protocol):
     with server.wire() as direct:
-        assert send(conn, sql, protocol) == send(direct, sql, protocol)
+        assert wire.run(conn, sql, protocol) == wire.run(direct, sql, protocol)
 
 
 @pytest.mark.parametrize("forged", ["x*/ OFFSET 5 --", "'; DROP TABLE tagged; --", "a b", "%00", "x/*y"])
@@ -180,18 +170,18 @@ PASSED = ["SELECT id FROM tagged LIMIT 2", "SELECT id FROM tagged ORDER BY id", 
 @PROTOCOLS
 @pytest.mark.parametrize("sql", PASSED)
 def test_what_is_no_page_passes_with_a_reason(conn, server, sql, protocol):
-    messages = send(conn, f"{sql} /* pgseek */", protocol)
+    messages = wire.run(conn, f"{sql} /* pgseek */", protocol)
     assert re.match(r"pass: \w+$", wire.statuses(messages)["pgseek.action"])
     if "random" not in sql and "ORDER BY" in sql:
         with server.wire() as direct:
-            assert [m for m in messages if m.kind != "S"] == send(direct, sql, protocol)
+            assert [m for m in messages if m.kind != "S"] == wire.run(direct, sql, protocol)
 
 
 @PROTOCOLS
 @pytest.mark.parametrize("sql", PASSED)
 def test_with_a_cursor_or_strict_it_is_refused(conn, token, sql, protocol):
-    refused(conn, send(conn, f"{sql} /* pgseek cursor={token} */", protocol), "PS005")
-    refused(conn, send(conn, f"{sql} /* pgseek strict=on */", protocol), "PS005")
+    refused(conn, wire.run(conn, f"{sql} /* pgseek cursor={token} */", protocol), "PS005")
+    refused(conn, wire.run(conn, f"{sql} /* pgseek strict=on */", protocol), "PS005")
 
 
 def test_mode_off_leaves_the_statement_alone(conn):

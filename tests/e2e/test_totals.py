@@ -26,19 +26,9 @@ def rows(server):
     yield
 
 
-@pytest.fixture
-def conn(proxy):
-    with proxy.wire() as conn:
-        yield conn
-
-
 def total(messages):
     pages.page_of(messages)
     return wire.statuses(messages).get("pgseek.total")
-
-
-def run(conn, sql, protocol, params=()):
-    return conn.ask(wire.query(sql) if protocol == "simple" else wire.extended(sql, params))
 
 
 PROTOCOLS = pytest.mark.parametrize("protocol", ["simple", "extended"])
@@ -70,7 +60,7 @@ def test_exact(server, conn, begin, protocol, block):
     with server.connect() as direct:
         for feed in (0, 1, 7):
             (expected,) = direct.execute("SELECT count(*) FROM totals WHERE feed = %s", [feed]).fetchone()
-            answer = run(conn, f"{SQL.format(feed)} /* pgseek total=exact */", protocol)
+            answer = wire.run(conn, f"{SQL.format(feed)} /* pgseek total=exact */", protocol)
             assert total(answer) == str(expected)
             assert conn.rows(wire.query("SHOW pgseek.total")) == [[str(expected).encode()]]
             assert len(pages.page_of(answer).rows) == min(expected, 3)
@@ -112,10 +102,10 @@ FORMS = [
 def test_every_form(server, conn, protocol, sql, whole):
     with server.connect() as direct:
         (expected,) = direct.execute(f"SELECT count(*) FROM ({whole}) q").fetchone()
-    answer = run(conn, f"{sql} /* pgseek total=exact */", protocol)
+    answer = wire.run(conn, f"{sql} /* pgseek total=exact */", protocol)
     assert wire.statuses(answer)["pgseek.action"] == "first"
     assert total(answer) == str(expected)
-    assert total(run(conn, f"{sql} /* pgseek total=estimate */", protocol)).isdigit()
+    assert total(wire.run(conn, f"{sql} /* pgseek total=estimate */", protocol)).isdigit()
 
 
 @PROTOCOLS
@@ -124,7 +114,7 @@ def test_estimate(server, conn, begin, protocol, block):
     begin(block)
     with server.connect() as direct:
         ((plan,),) = direct.execute("EXPLAIN (FORMAT JSON) SELECT id, note FROM totals WHERE feed = 1").fetchone()
-    answer = run(conn, f"{SQL.format(1)} /* pgseek total=estimate */", protocol)
+    answer = wire.run(conn, f"{SQL.format(1)} /* pgseek total=estimate */", protocol)
     assert total(answer) == str(int(plan["Plan"]["Plan Rows"]))
     assert usable(conn, block)
 
@@ -140,7 +130,7 @@ def test_an_estimate_sees_bound_values(conn):
 def test_a_failing_total_is_empty(conn, begin, protocol, block, kind):
     """The error would have come on a later page; this one is as without a total."""
     begin(block)
-    answer = run(conn, f"{FAILING} /* pgseek total={kind} */", protocol)
+    answer = wire.run(conn, f"{FAILING} /* pgseek total={kind} */", protocol)
     assert [row[0] for row in pages.page_of(answer).rows] == [b"1", b"2"]
     assert total(answer) == "" if kind == "exact" else total(answer).isdigit()
     assert conn.rows(wire.query("SHOW pgseek.total")) == [[total(answer).encode()]]
@@ -151,7 +141,7 @@ def test_a_failing_total_is_empty(conn, begin, protocol, block, kind):
 @BLOCKS
 def test_a_slow_total_is_given_up(conn, begin, protocol, block):
     begin(block)
-    answer = run(conn, f"{SLOW} /* pgseek total=exact */", protocol)
+    answer = wire.run(conn, f"{SLOW} /* pgseek total=exact */", protocol)
     assert [row[0] for row in pages.page_of(answer).rows] == [b"1", b"2"]
     assert total(answer) == ""
     assert usable(conn, block)
@@ -291,7 +281,7 @@ def test_who_counts_is_who_asks(server, proxy, protocol):
         admin.execute("INSERT INTO totals_secret SELECT i, CASE WHEN i % 4 = 0 THEN 'app' ELSE 'other' END FROM generate_series(1, 20) i")
         admin.execute("ALTER TABLE totals_secret ENABLE ROW LEVEL SECURITY; CREATE POLICY mine ON totals_secret USING (owner = current_user); GRANT SELECT ON totals_secret TO app")
     with proxy.wire(user="app") as conn:
-        assert total(run(conn, "SELECT id FROM totals_secret ORDER BY id LIMIT 2 /* pgseek total=exact */", protocol)) == "5"
+        assert total(wire.run(conn, "SELECT id FROM totals_secret ORDER BY id LIMIT 2 /* pgseek total=exact */", protocol)) == "5"
 
 
 def test_locks_are_not_taken_for_a_count(conn, server):

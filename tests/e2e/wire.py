@@ -293,3 +293,13 @@ def kinds(messages):
 def statuses(messages):
     """The ParameterStatus values of messages, the last one of each name."""
     return dict(received.status() for received in messages if received.kind == "S")
+
+
+def without_ours(messages):
+    """What the server itself would have said."""
+    return [message for message in messages if not (message.kind == "S" and message.status()[0].startswith("pgseek."))]
+
+
+def run(conn, sql, protocol, params=(), **kwargs):
+    """The answer to a statement as a simple Query, or by Parse, Bind, Describe and Execute."""
+    return conn.ask(query(sql) if protocol == "simple" else extended(sql, params, **kwargs))

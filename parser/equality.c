@@ -4,22 +4,9 @@
  * compares values of one type under one deterministic collation: a cast could make two values one. */
 #include "proof.h"
 
-#include <string.h>
+#include "oid.h"
 
-enum {
-    OID_BOOL = 16,
-    OID_INT8 = 20,
-    OID_INT2 = 21,
-    OID_INT4 = 23,
-    OID_TEXT = 25,
-    OID_DATE = 1082,
-    OID_TIMESTAMP = 1114,
-    OID_TIMESTAMPTZ = 1184,
-    OID_VARCHAR = 1043,
-    OID_NUMERIC = 1700,
-    OID_UUID = 2950,
-    OID_FIRST_USER = 16384
-};
+#include <string.h>
 
 /* ---- which comparisons are equality of values ---- */
 

@@ -4,25 +4,12 @@
  * and the server runs the statement itself. It must not know the statement that is executed. */
 #include "arena.h"
 #include "lex.h"
+#include "oid.h"
 #include "tree.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    OID_BOOL = 16,
-    OID_INT8 = 20,
-    OID_INT2 = 21,
-    OID_INT4 = 23,
-    OID_TEXT = 25,
-    OID_OID = 26,
-    OID_FLOAT4 = 700,
-    OID_FLOAT8 = 701,
-    OID_BPCHAR = 1042,
-    OID_VARCHAR = 1043,
-    OID_NUMERIC = 1700
-};
 
 struct argument {
     enum { ARGUMENT_OTHER, ARGUMENT_NULL, ARGUMENT_STRING, ARGUMENT_INTEGER, ARGUMENT_DECIMAL, ARGUMENT_BOOL } kind;

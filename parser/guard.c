@@ -5,10 +5,10 @@
  * qualified, and no branch that fails is a constant that the planner could compute too early. */
 #include "plan.h"
 
+#include "oid.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-enum { OID_ACLITEM = 1033, OID_FIRST_USER = 16384 };
 
 /* A row has at most 1,664 columns, so long lists of values are hashed in several rows. */
 #define ROW_VALUES 1000

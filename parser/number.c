@@ -4,19 +4,11 @@
  * numeric literals rounded half away from zero. Everything else fails, and the server answers for the original. */
 #include "number.h"
 
+#include "oid.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    OID_INT8 = 20,
-    OID_INT2 = 21,
-    OID_INT4 = 23,
-    OID_TEXT = 25,
-    OID_UNKNOWN = 705,
-    OID_VARCHAR = 1043,
-    OID_NUMERIC = 1700
-};
 
 /* An intermediate value. The width is that of the integer type; 0 is a numeric or text that only a cast may take. */
 struct value {

@@ -4,11 +4,10 @@
  * a UNION ALL, each a seek of its own, or one bounded condition. */
 #include "check.h"
 #include "draft.h"
+#include "oid.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { OID_INT8 = 20 };
 
 /* A shape with the map of its text; what callers hold is its first part. */
 struct mapped_shape {

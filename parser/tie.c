@@ -260,40 +260,39 @@ static enum pgseek_reason append_proven(struct order *order)
     return PGSEEK_REASON_NONE;
 }
 
+/* What is missing must become a key: else nothing would ever be total. */
+static enum pgseek_reason append_one(struct order *order, struct order_key missing, const char *origin)
+{
+    size_t before = order->nkeys;
+    enum pgseek_reason reason = append(order, missing);
+
+    if (reason != PGSEEK_REASON_NONE)
+        return reason;
+    if (order->nkeys == before)
+        return PGSEEK_REASON_NO_TOTAL_ORDER;
+    order->tie_breaker = origin;
+    return PGSEEK_REASON_NONE;
+}
+
 static enum pgseek_reason append_groups(struct order *order, const char *origin)
 {
+    enum pgseek_reason reason = PGSEEK_REASON_NONE;
     struct order_key missing;
 
-    while (missing_group(order, &missing)) {
-        size_t before = order->nkeys;
-        enum pgseek_reason reason = append(order, missing);
-
-        if (reason != PGSEEK_REASON_NONE)
-            return reason;
-        if (order->nkeys == before)
-            return PGSEEK_REASON_NO_TOTAL_ORDER;
-        order->tie_breaker = origin;
-    }
-    return PGSEEK_REASON_NONE;
+    while (reason == PGSEEK_REASON_NONE && missing_group(order, &missing))
+        reason = append_one(order, missing, origin);
+    return reason;
 }
 
 static enum pgseek_reason append_outputs(struct order *order, const char *origin)
 {
+    enum pgseek_reason reason = PGSEEK_REASON_NONE;
     struct order_key missing;
-    enum pgseek_reason reason;
 
-    while (missing_output(order, &missing, &reason)) {
-        size_t before = order->nkeys;
-
+    while (reason == PGSEEK_REASON_NONE && missing_output(order, &missing, &reason))
         if (reason == PGSEEK_REASON_NONE)
-            reason = append(order, missing);
-        if (reason != PGSEEK_REASON_NONE)
-            return reason;
-        if (order->nkeys == before)
-            return PGSEEK_REASON_NO_TOTAL_ORDER;
-        order->tie_breaker = origin;
-    }
-    return PGSEEK_REASON_NONE;
+            reason = append_one(order, missing, origin);
+    return reason;
 }
 
 /* ---- key= ---- */

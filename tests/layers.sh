@@ -38,15 +38,16 @@ hits=$(includes proxy | grep -E '<(pg_query|protobuf-c)' || true)
 
 hits=$(includes proxy | grep '<uv\.h>' | grep -vE '^proxy/(io/|main\.c:)' || true)
 [ -z "$hits" ] || fault "only io/ and main.c know libuv:"$'\n'"$hits"
-hits=$(includes proxy | grep '<openssl/' | grep -vE '^proxy/(io/tls|session/auth|page/cursor|page/keyring)' || true)
-[ -z "$hits" ] || fault "OpenSSL belongs to tls, auth, cursor and keyring:"$'\n'"$hits"
+hits=$(includes proxy | grep '<openssl/' | grep -vE '^proxy/(io/tls|auth/|page/cursor|page/keyring)' || true)
+[ -z "$hits" ] || fault "OpenSSL belongs to tls, auth/, cursor and keyring:"$'\n'"$hits"
 
-forbid "protocol/ includes only itself" '[./]*(io|session|page|admin|parser)/' proxy/protocol
+forbid "protocol/ includes only itself" '[./]*(io|session|auth|page|admin|parser)/' proxy/protocol
+forbid "auth/ includes neither session/, io/ nor page/" '[./]*(io|session|page)/' proxy/auth
 forbid "page/ includes neither session/ nor io/" '[./]*(io|session)/' proxy/page
 forbid "session/ does not include io/" '[./]*io/' proxy/session
 # The reference prints every table, those of the pages too.
-hits=$(includes proxy/admin | grep -v '^proxy/admin/reference\.c:' | grep -E 'include[[:space:]]*"[./]*(io|session|page)/' || true)
-[ -z "$hits" ] || fault "admin/ includes nothing of io/, session/, page/:"$'\n'"$hits"
+hits=$(includes proxy/admin | grep -v '^proxy/admin/reference\.c:' | grep -E 'include[[:space:]]*"[./]*(io|session|auth|page)/' || true)
+[ -z "$hits" ] || fault "admin/ includes nothing of io/, session/, auth/, page/:"$'\n'"$hits"
 
 # ---- what the code may call -----------------------------------------------------------------------------------------
 

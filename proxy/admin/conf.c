@@ -15,6 +15,7 @@ static void conf_free(struct conf *conf)
     for (size_t i = 0; i < conf->ndatabases; i++)
         database_fini(&conf->databases[i]);
     mem_free(conf->databases);
+    mem_free(conf->path);
     mem_free(conf);
 }
 
@@ -91,6 +92,29 @@ const struct conf_database *conf_find_database(const struct conf *conf, const ch
 {
     const struct conf_database *exact = conf_find_exact(conf, name);
     return exact ? exact : conf_find_exact(conf, "*");
+}
+
+static void conf_write_where(const struct conf *conf, unsigned line, char where[CONF_WHERE_BYTES])
+{
+    const char *path = conf->path ? conf->path : "the configuration";
+    if (line > 0)
+        snprintf(where, CONF_WHERE_BYTES, "%s:%u", path, line);
+    else
+        snprintf(where, CONF_WHERE_BYTES, "%s", path);
+}
+
+void conf_where(const struct conf *conf, const void *field, char where[CONF_WHERE_BYTES])
+{
+    unsigned line = 0;
+    for (size_t i = 0; i < option_count; i++)
+        if ((const char *)conf + option_table[i].offset == (const char *)field)
+            line = conf->lines[i];
+    conf_write_where(conf, line, where);
+}
+
+void conf_where_database(const struct conf *conf, const struct conf_database *database, char where[CONF_WHERE_BYTES])
+{
+    conf_write_where(conf, database->line, where);
 }
 
 size_t conf_restart_needed(const struct conf *running, const struct conf *loaded, const char **names, size_t max)

@@ -16,8 +16,24 @@
 enum conf_offset_policy { CONF_OFFSET_RUN, CONF_OFFSET_REJECT };
 enum conf_protection { CONF_PROTECT_ENCRYPT, CONF_PROTECT_SIGN };
 
+/* libpq's sslmode, in rising strictness. AUTO (server leg only): disable on this machine, else verify-full. */
+enum conf_sslmode {
+    CONF_SSL_DISABLE,
+    CONF_SSL_ALLOW,
+    CONF_SSL_PREFER,
+    CONF_SSL_REQUIRE,
+    CONF_SSL_VERIFY_CA,
+    CONF_SSL_VERIFY_FULL,
+    CONF_SSL_AUTO,
+    CONF_SSL_INHERIT /* a [databases] line without sslmode: server_tls_sslmode */
+};
+enum conf_sslnegotiation { CONF_SSLNEGOTIATION_POSTGRES, CONF_SSLNEGOTIATION_DIRECT, CONF_SSLNEGOTIATION_INHERIT };
+enum conf_tls_version { CONF_TLS_1_2 = 1, CONF_TLS_1_3 = 2 };
+enum conf_auth_type { CONF_AUTH_RELAY, CONF_AUTH_SCRAM, CONF_AUTH_HBA };
+
 #define CONF_MAX_HOSTS 8
 #define CONF_MAX_SCOPE 16
+#define CONF_MAX_OPTIONS 96
 
 /* Where servers are when a line does not say: as libpq on Debian. */
 #define CONF_DEFAULT_HOST "/var/run/postgresql"
@@ -33,6 +49,23 @@ struct conf_database {
     } hosts[CONF_MAX_HOSTS];
     char *dbname; /* the server's database; NULL: the name the client asked for */
     char *user;   /* the server's user; NULL: the client's */
+    enum conf_sslmode sslmode;
+    enum conf_sslnegotiation sslnegotiation;
+    char *sslrootcert; /* each NULL: the server_tls_ option's */
+    char *sslcert;
+    char *sslkey;
+    unsigned line; /* of the file; 0: made without one */
+};
+
+/* The settings of one leg's TLS. File names are "" when not given. */
+struct conf_tls {
+    enum conf_sslmode sslmode;
+    char *key_file;
+    char *cert_file;
+    char *ca_file;
+    unsigned protocols; /* bits of enum conf_tls_version */
+    char *ciphers;      /* of TLS 1.2, as OpenSSL writes them; "default": the library's */
+    char *tls13_ciphers;
 };
 
 struct conf {
@@ -46,7 +79,9 @@ struct conf {
     int workers;
     /* limits */
     int max_client_conn;
-    int client_login_timeout; /* seconds; 0: none */
+    int max_db_client_connections;   /* 0: no limit */
+    int max_user_client_connections; /* 0: no limit */
+    int client_login_timeout;        /* seconds; 0: none */
     int server_connect_timeout;
     int max_tagged_size; /* bytes of a statement that is still looked at */
     int plan_cache_size; /* plans kept per worker */
@@ -64,6 +99,18 @@ struct conf {
     int total_timeout;  /* seconds */
     size_t nscope;
     char *scope[CONF_MAX_SCOPE]; /* names of settings that a cursor is bound to */
+    /* TLS */
+    struct conf_tls client_tls;
+    struct conf_tls server_tls;
+    enum conf_sslnegotiation server_tls_sslnegotiation;
+    /* authentication */
+    enum conf_auth_type auth_type;
+    char *auth_file; /* each "": none */
+    char *auth_hba_file;
+    char *auth_ident_file;
+    char *auth_query;
+    char *auth_user;
+    char *auth_dbname;
     /* operation */
     char *logfile; /* "": standard error */
     char *pidfile; /* "": none */
@@ -74,6 +121,9 @@ struct conf {
     /* databases */
     size_t ndatabases;
     struct conf_database *databases;
+    /* where it was written */
+    char *path;                       /* NULL: made without a file */
+    unsigned lines[CONF_MAX_OPTIONS]; /* of each row of the option table; 0: at its default */
 };
 
 /* Loads and checks a file. NULL after writing "file:line: sentence" lines for every fault to `complaints`. */
@@ -85,6 +135,12 @@ void conf_unref(struct conf *conf);
 
 /* The line that serves a database name, or NULL. */
 const struct conf_database *conf_find_database(const struct conf *conf, const char *name);
+
+/* For complaints about a setting's meaning, found after the file was read: "proxy.conf:12", or the path alone for a
+ * default. `field` is the address of the setting in *conf. */
+#define CONF_WHERE_BYTES 320
+void conf_where(const struct conf *conf, const void *field, char where[CONF_WHERE_BYTES]);
+void conf_where_database(const struct conf *conf, const struct conf_database *database, char where[CONF_WHERE_BYTES]);
 
 /* Names of the settings that differ but take effect only after a restart; returns how many there are, of which the
  * first `max` were stored in `names`. For a warning after a reload. */

@@ -15,7 +15,6 @@
 
 #include "option.h"
 
-#define CONF_MAX_OPTIONS 64
 #define CONF_WHY 320
 #define CONF_NAME_MAX 63 /* bytes of a database's name, as PostgreSQL's identifiers */
 
@@ -33,7 +32,6 @@ struct conf_reading {
     unsigned number; /* of the line, from 1 */
     bool is_in_section;
     bool is_known_section;
-    unsigned seen[CONF_MAX_OPTIONS]; /* by option: the line that set it, or 0 */
     unsigned faults;
 };
 
@@ -127,12 +125,12 @@ static void conf_put_option(struct conf_reading *reading, const char *name, cons
         conf_complain(reading, "unknown option \"%s\", did you mean \"%s\"?", name, nearest);
     else if (i == option_count)
         conf_complain(reading, "unknown option \"%s\"", name);
-    else if (reading->seen[i])
-        conf_complain(reading, "%s is already set in line %u", option_table[i].name, reading->seen[i]);
+    else if (reading->conf->lines[i])
+        conf_complain(reading, "%s is already set in line %u", option_table[i].name, reading->conf->lines[i]);
     else if (!option_put(&option_table[i], reading->conf, value, why))
         conf_complain(reading, "%s %s", option_table[i].name, why);
-    if (i < option_count && !reading->seen[i])
-        reading->seen[i] = reading->number;
+    if (i < option_count && !reading->conf->lines[i])
+        reading->conf->lines[i] = reading->number;
 }
 
 static void conf_put_database(struct conf_reading *reading, const char *name, const char *connection)
@@ -147,6 +145,8 @@ static void conf_put_database(struct conf_reading *reading, const char *name, co
         conf_complain(reading, "database \"%s\" is there already", name);
     else if (!conf_add_database(reading->conf, name, connection, why, sizeof why))
         conf_complain(reading, "database \"%s\" %s", name, why);
+    else
+        reading->conf->databases[reading->conf->ndatabases - 1].line = reading->number;
 }
 
 /* inih's handler. Always "handled": faults are counted here, and inih is to go on. */
@@ -193,7 +193,9 @@ struct conf *conf_load(const char *path, FILE *complaints)
         return NULL;
     }
     reading.conf = conf_new();
-    bool ok = reading.conf != NULL;
+    if (reading.conf)
+        reading.conf->path = mem_strndup(path, strlen(path));
+    bool ok = reading.conf && reading.conf->path;
     if (!ok)
         fprintf(complaints, "%s: out of memory\n", path);
     ok = ok && conf_read_file(&reading);

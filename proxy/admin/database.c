@@ -139,6 +139,8 @@ static bool database_fill(const PQconninfoOption *options, struct conf_database 
 bool database_read(const char *name, const char *connection, struct conf_database *database, char why[DATABASE_WHY])
 {
     char *message = NULL;
+    database->sslmode = CONF_SSL_INHERIT;
+    database->sslnegotiation = CONF_SSLNEGOTIATION_INHERIT;
     if (!database_copy(name, &database->name, why))
         return false;
     PQconninfoOption *options = PQconninfoParse(connection, &message);
@@ -159,5 +161,8 @@ void database_fini(struct conf_database *database)
     mem_free(database->name);
     mem_free(database->dbname);
     mem_free(database->user);
+    mem_free(database->sslrootcert);
+    mem_free(database->sslcert);
+    mem_free(database->sslkey);
     *database = (struct conf_database){0};
 }

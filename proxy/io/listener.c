@@ -265,7 +265,32 @@ void listener_stop(const struct listener *listener)
         log_at(LOG_DEBUG, "%s has stopped already", listener->name);
 }
 
-int listener_accept(const struct listener *listener, char *peer)
+static void listener_read_address(const struct sockaddr_storage *address, struct address *out)
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    *out = (struct address){.family = ADDRESS_UNIX};
+    if (address->ss_family == AF_INET) {
+        out->family = ADDRESS_IP4;
+        memcpy(out->bytes, &((const struct sockaddr_in *)address)->sin_addr, 4);
+    } else if (address->ss_family == AF_INET6) {
+        const uint8_t *bytes = ((const struct sockaddr_in6 *)address)->sin6_addr.s6_addr;
+        bool is_mapped = memcmp(bytes, mapped, sizeof mapped) == 0;
+        out->family = is_mapped ? ADDRESS_IP4 : ADDRESS_IP6;
+        memcpy(out->bytes, is_mapped ? bytes + sizeof mapped : bytes, is_mapped ? 4 : 16);
+    }
+}
+
+static void listener_read_own_address(int fd, struct address *out)
+{
+    struct sockaddr_storage address;
+    memset(&address, 0, sizeof address);
+    socklen_t len = sizeof address;
+    if (getsockname(fd, (struct sockaddr *)&address, &len) < 0)
+        address.ss_family = AF_UNSPEC; /* then no rule about our own address matches */
+    listener_read_address(&address, out);
+}
+
+int listener_accept(const struct listener *listener, struct listener_peer *peer)
 {
     struct sockaddr_storage address;
     memset(&address, 0, sizeof address);
@@ -277,8 +302,10 @@ int listener_accept(const struct listener *listener, char *peer)
     if (fd < 0)
         return errno == EWOULDBLOCK ? -EAGAIN : -errno;
     if (listener->is_unix)
-        snprintf(peer, LISTENER_NAME_BYTES, "unix");
+        snprintf(peer->name, sizeof peer->name, "unix");
     else
-        listener_name_ip((const struct sockaddr *)&address, peer);
+        listener_name_ip((const struct sockaddr *)&address, peer->name);
+    listener_read_address(&address, &peer->from);
+    listener_read_own_address(fd, &peer->to);
     return fd;
 }

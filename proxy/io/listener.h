@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "../protocol/bytes.h"
+#include "../protocol/address.h"
 
 struct conf;
 
@@ -40,8 +40,14 @@ void listener_close_all(struct listener_set *set);
 /* Refuses all who come from now on, at once; the descriptor stays open. Idempotent. */
 void listener_stop(const struct listener *listener);
 
-/* One waiting client's descriptor (non-blocking) and its name for the log, or a negative errno: -EAGAIN when none
- * waits, that or -EINVAL behind listener_stop(). `peer` holds LISTENER_NAME_BYTES. */
-int listener_accept(const struct listener *listener, char *peer) MUST_USE;
+/* Where a client comes from, and which of our addresses it has reached. */
+struct listener_peer {
+    char name[LISTENER_NAME_BYTES]; /* "127.0.0.1:53211", "unix" */
+    struct address from, to;
+};
+
+/* One waiting client's descriptor (non-blocking), or a negative errno: -EAGAIN when none waits, that or -EINVAL behind
+ * listener_stop(). */
+int listener_accept(const struct listener *listener, struct listener_peer *peer) MUST_USE;
 
 #endif

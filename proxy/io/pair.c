@@ -184,7 +184,7 @@ static void pair_on_upstream(void *owner, int fd, int host_index, const char *wh
         if (rc < 0)
             session_unreachable(pair->session, uv_strerror(rc));
         else
-            session_connected(pair->session, host_index);
+            session_connected(pair->session, host_index, NULL);
     }
     pair_settle(pair);
 }
@@ -338,7 +338,7 @@ static bool pair_count_up(_Atomic int *count, int max)
     return false;
 }
 
-static struct pair *pair_new(struct pair_env *env, int fd, const char *peer)
+static struct pair *pair_new(struct pair_env *env, int fd, const struct session_peer *peer)
 {
     uint64_t id = atomic_fetch_add_explicit(&env->counts->last_id, 1, memory_order_relaxed) + 1;
     struct pair *pair = mem_zalloc(sizeof *pair);
@@ -357,18 +357,18 @@ static struct pair *pair_new(struct pair_env *env, int fd, const char *peer)
     return NULL;
 }
 
-void pair_accept(struct pair_env *env, int fd, const char *peer)
+void pair_accept(struct pair_env *env, int fd, const struct session_peer *peer)
 {
     const struct conf *conf = env->session.conf;
     bool is_counted = pair_count_up(&env->counts->clients, conf->max_client_conn);
     if (!is_counted && !pair_count_up(&env->counts->refused, PAIR_REFUSED_MAX)) {
-        log_at(LOG_WARNING, "%s: connection dropped: far too many clients (max_client_conn)", peer);
+        log_at(LOG_WARNING, "%s: connection dropped: far too many clients (max_client_conn)", peer->name);
         close(fd);
         return;
     }
     struct pair *pair = pair_new(env, fd, peer);
     if (!pair) {
-        log_at(LOG_WARNING, "%s: connection dropped: out of memory", peer);
+        log_at(LOG_WARNING, "%s: connection dropped: out of memory", peer->name);
         atomic_fetch_sub_explicit(is_counted ? &env->counts->clients : &env->counts->refused, 1, memory_order_relaxed);
         return;
     }

@@ -43,8 +43,8 @@ struct pair_env {
     void (*on_change)(struct pair_env *env); /* a list has grown or shrunk */
 };
 
-/* Takes over an accepted descriptor, and closes it when there is no room for it. `peer` names the client in the log. */
-void pair_accept(struct pair_env *env, int fd, const char *peer);
+/* Takes over an accepted descriptor, and closes it when there is no room for it. `peer` is copied. */
+void pair_accept(struct pair_env *env, int fd, const struct session_peer *peer);
 
 /* To be called about once a second while anything is starting or closing: time-outs. */
 void pair_tick(struct pair_env *env);

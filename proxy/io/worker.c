@@ -135,10 +135,10 @@ static void worker_on_client(uv_poll_t *handle, int status, int events)
     struct worker *worker = handle->data;
     struct acceptor *acceptor = (struct acceptor *)handle; /* poll is the first member */
     for (int i = 0; i < WORKER_ACCEPT_BATCH; i++) {
-        char peer[LISTENER_NAME_BYTES];
-        int fd = listener_accept(acceptor->listener, peer);
+        struct listener_peer peer;
+        int fd = listener_accept(acceptor->listener, &peer);
         if (fd >= 0) {
-            pair_accept(&worker->env, fd, peer);
+            pair_accept(&worker->env, fd, &(struct session_peer){.name = peer.name, .from = peer.from, .to = peer.to});
             continue;
         }
         if (fd == -EINVAL) /* another worker has stopped the shared one; our own order is on its way */

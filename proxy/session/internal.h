@@ -206,7 +206,8 @@ struct session {
     struct buf cancel_key; /* as the server gave it */
     struct buf startup;    /* StartupMessage or CancelRequest to send once connected */
     struct tagging *tagging;
-    char encoding[24]; /* ParameterStatus client_encoding */
+    char encoding[24];       /* ParameterStatus client_encoding */
+    struct address from, to; /* of the client's link */
     char peer[64];
     char user[64];
     char dbname[64];

@@ -35,7 +35,7 @@ void session_move(struct session *session, enum state to)
 
 /* ---- life ---- */
 
-struct session *session_new(struct session_env *env, const char *peer, uint64_t id)
+struct session *session_new(struct session_env *env, const struct session_peer *peer, uint64_t id)
 {
     struct session *session = mem_zalloc(sizeof *session);
     if (!session)
@@ -45,7 +45,9 @@ struct session *session_new(struct session_env *env, const char *peer, uint64_t 
     session->id = id;
     session->status = 'I';
     session->strings_standard = true;
-    snprintf(session->peer, sizeof session->peer, "%s", peer);
+    snprintf(session->peer, sizeof session->peer, "%s", peer->name);
+    session->from = peer->from;
+    session->to = peer->to;
     stats_add(env->stats, STATS_CLIENTS);
     return session;
 }
@@ -227,8 +229,30 @@ static void settle(struct session *session)
     discard_if_failed(&session->env->to_backend);
 }
 
-void session_connected(struct session *session, int host_index)
+bool session_begins_tls(struct session *session)
 {
+    session_violation(session, SIDE_FRONTEND, "TLS is not offered"); /* the seam of direct TLS */
+    return false;
+}
+
+void session_secured(struct session *session, const struct channel *channel)
+{
+    (void)session, (void)channel;
+}
+
+void session_secret(struct session *session, const struct secret *secret, const char *why)
+{
+    (void)session, (void)secret, (void)why;
+}
+
+const char *session_user(const struct session *session)
+{
+    return session->user;
+}
+
+void session_connected(struct session *session, int host_index, const struct channel *channel)
+{
+    (void)channel;
     bool is_cancel = session->database && session->startup.len >= 8 && get_u32(session->startup.ptr + 4) == 80877102u;
     session->host_index = host_index;
     sink_copy(&session->env->to_backend, buf_span(&session->startup));

@@ -6,14 +6,18 @@
 #ifndef SESSION_H
 #define SESSION_H
 
+#include "../protocol/address.h"
 #include "../protocol/bytes.h"
+#include "../protocol/channel.h"
 #include "../protocol/sink.h"
 
 struct conf;
 struct conf_database;
 struct keyring;
 struct cancel_map;
+struct credentials;
 struct plan_cache;
+struct secret;
 struct stats;
 struct session;
 
@@ -21,20 +25,24 @@ enum side { SIDE_FRONTEND, SIDE_BACKEND };
 
 /* What a worker lends to all its sessions. */
 struct session_env {
-    const struct conf *conf;     /* the snapshot that new sessions take */
-    struct keyring *keyring;     /* seals and opens cursors; NULL until loaded */
-    struct plan_cache *plans;    /* this worker's; never shared */
-    struct cancel_map *cancels;  /* all workers'; may be NULL */
-    struct stats *stats;         /* this worker's counters; may be NULL */
-    struct sink to_frontend;     /* what the last call wants sent to the client ... */
-    struct sink to_backend;      /* ... and to the server */
-    int64_t (*now)(void *clock); /* wall clock, in seconds since 1970 */
+    const struct conf *conf;               /* the snapshot that new sessions take */
+    struct keyring *keyring;               /* seals and opens cursors; NULL until loaded */
+    const struct credentials *credentials; /* decides about log-ins; NULL: every one is relayed. Never kept */
+    bool has_tls;                          /* the client leg can be encrypted */
+    struct plan_cache *plans;              /* this worker's; never shared */
+    struct cancel_map *cancels;            /* all workers'; may be NULL */
+    struct stats *stats;                   /* this worker's counters; may be NULL */
+    struct sink to_frontend;               /* what the last call wants sent to the client ... */
+    struct sink to_backend;                /* ... and to the server */
+    int64_t (*now)(void *clock);           /* wall clock, in seconds since 1970 */
     void *clock;
 };
 
 /* What is to be done with the session after its sinks were sent. */
 enum session_next {
     SESSION_GO,      /* keep reading where session_reads() says so */
+    SESSION_SECURE,  /* begin TLS on the client's link, behind what was sent, then call session_secured() */
+    SESSION_LOOK_UP, /* ask session_target()'s database for the secret of session_user(), then call session_secret() */
     SESSION_CONNECT, /* open the server link to session_target(), then call session_connected() or _unreachable() */
     SESSION_CLOSE    /* send what is left, then close both links */
 };
@@ -42,19 +50,42 @@ enum session_next {
 /* Where the server is: hosts of a [databases] line in the order they are to be tried. */
 struct session_target {
     const struct conf_database *database; /* its hosts and ports */
-    int host_index;                       /* >= 0: this host only (a cancel request); -1: try all */
+    int host_index;                       /* >= 0: this host only (a cancel request, a second try); -1: try all */
+    enum {
+        TARGET_AS_CONFIGURED,
+        TARGET_WITH_TLS,   /* the session to be cancelled had it, or the server has refused without (sslmode=allow) */
+        TARGET_WITHOUT_TLS /* the server has refused with TLS (sslmode=prefer) */
+    } tls;
 };
 
-/* `peer` names the client in the log ("127.0.0.1:53211", "unix"); it is copied. NULL when out of memory. */
-struct session *session_new(struct session_env *env, const char *peer, uint64_t id) MUST_USE;
+/* Where a client comes from. */
+struct session_peer {
+    const char *name;    /* for the log: "127.0.0.1:53211", "unix"; copied */
+    struct address from; /* the client's address ... */
+    struct address to;   /* ... and the one that it has reached */
+};
+
+/* NULL when out of memory. */
+struct session *session_new(struct session_env *env, const struct session_peer *peer, uint64_t id) MUST_USE;
 void session_free(struct session *session);
 
 /* Bytes that arrived from one side. The bytes need to live until the sinks were sent. */
 void session_feed(struct session *session, enum side from, struct span bytes);
 
-/* The server link is up, on hosts[host_index] of the target, or could not be made (`why` is for the client and the
- * log). */
-void session_connected(struct session *session, int host_index);
+/* The client's first bytes are those of a TLS handshake, without an SSLRequest: whether they may be one. Where not, the
+ * session has ended. Otherwise TLS begins with them. */
+bool session_begins_tls(struct session *session);
+/* The client's TLS handshake is over. */
+void session_secured(struct session *session, const struct channel *channel);
+
+/* The secret that was asked for: NULL when there is no such user. With `why` it could not be asked for (for the log).
+ */
+void session_secret(struct session *session, const struct secret *secret, const char *why);
+const char *session_user(const struct session *session);
+
+/* The server link is up, on hosts[host_index] of the target, encrypted if `channel` is not NULL; or could not be made
+ * (`why` is for the client and the log). */
+void session_connected(struct session *session, int host_index, const struct channel *channel);
 void session_unreachable(struct session *session, const char *why);
 
 /* One side has gone: `why` is for the log ("client closed the connection", "Connection reset by peer"). */

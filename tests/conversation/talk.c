@@ -160,7 +160,7 @@ static void connect_if_asked(struct run *run)
 {
     if (!run->session || session_next(run->session) != SESSION_CONNECT)
         return;
-    session_connected(run->session, 0);
+    session_connected(run->session, 0, NULL);
     carry(run);
 }
 
@@ -290,7 +290,7 @@ void talk_run_failing(const struct talk *talk, const struct talk_cut *cut, long 
         .conf = conf, .keyring = talk_keyring(), .plans = plan_cache_new(16), .cancels = cancels, .now = talk_now};
     start(&run);
     mem_fail_after(n);
-    run.session = session_new(&run.env, "test", 1);
+    run.session = session_new(&run.env, &(struct session_peer){.name = "test"}, 1);
     if (run.session) {
         greet(&run);
         speak(&run, talk->script);

@@ -67,7 +67,7 @@ static void log_in(struct half *half)
                                       "Z\0\0\0\5I";
     feed(half, SIDE_FRONTEND, span_of(startup, sizeof startup));
     require(session_next(half->session) == SESSION_CONNECT);
-    session_connected(half->session, 0);
+    session_connected(half->session, 0, NULL);
     feed(half, SIDE_BACKEND, span_of(greeting, sizeof greeting - 1));
     require(session_is_up(half->session) && session_is_idle(half->session));
     buf_clear(&half->sent[SIDE_FRONTEND]);
@@ -78,7 +78,7 @@ static void half_init(struct half *half, const struct twin *twin)
 {
     half->env = (struct session_env){
         .conf = twin->conf, .keyring = twin->keyring, .plans = plan_cache_new(8), .now = fixed_clock};
-    half->session = session_new(&half->env, "fuzz", 1);
+    half->session = session_new(&half->env, &(struct session_peer){.name = "fuzz"}, 1);
     require(half->session && half->env.plans);
     log_in(half);
 }

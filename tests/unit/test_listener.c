@@ -98,13 +98,16 @@ static void clients_are_accepted_and_named(void **state)
     (void)state;
     struct conf conf = make_conf(loopback, nothing);
     struct listener_set set;
-    char peer[LISTENER_NAME_BYTES];
+    struct listener_peer peer;
     assert_true(listener_open_all(&set, &conf));
-    assert_int_equal(listener_accept(&set.listeners[0], peer), -EAGAIN);
+    assert_int_equal(listener_accept(&set.listeners[0], &peer), -EAGAIN);
     int client = dial_tcp(conf.listen_port);
-    int fd = listener_accept(&set.listeners[0], peer);
+    int fd = listener_accept(&set.listeners[0], &peer);
     assert_true(fd >= 0);
-    assert_int_equal(strncmp(peer, "127.0.0.1:", 10), 0);
+    assert_int_equal(strncmp(peer.name, "127.0.0.1:", 10), 0);
+    assert_int_equal(peer.from.family, ADDRESS_IP4);
+    assert_memory_equal(peer.from.bytes, "\x7f\0\0\1", 4);
+    assert_memory_equal(peer.to.bytes, "\x7f\0\0\1", 4);
     assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
     close(fd);
     close(client);
@@ -140,7 +143,7 @@ static void the_unix_socket_has_its_mode(void **state)
     struct sockaddr_un address = socket_address(&conf);
     struct listener_set set;
     struct stat file;
-    char peer[LISTENER_NAME_BYTES];
+    struct listener_peer peer;
     conf.workers = 2;
     assert_true(listener_open_all(&set, &conf));
     assert_int_equal(set.count, 1);
@@ -149,9 +152,10 @@ static void the_unix_socket_has_its_mode(void **state)
     assert_int_equal(file.st_mode & 0777, 0640);
     int client = socket(AF_UNIX, SOCK_STREAM, 0);
     assert_int_equal(connect(client, (const struct sockaddr *)&address, sizeof address), 0);
-    int fd = listener_accept(&set.listeners[0], peer);
+    int fd = listener_accept(&set.listeners[0], &peer);
     assert_true(fd >= 0);
-    assert_string_equal(peer, "unix");
+    assert_string_equal(peer.name, "unix");
+    assert_int_equal(peer.from.family, ADDRESS_UNIX);
     close(fd);
     close(client);
     listener_close_all(&set);
@@ -236,12 +240,12 @@ static void a_stopped_listener_refuses(void **state)
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct listener_set first;
     struct listener_set second;
-    char peer[LISTENER_NAME_BYTES];
+    struct listener_peer peer;
     assert_true(listener_open_all(&first, &conf));
     for (size_t i = 0; i < first.count; i++) {
         listener_stop(&first.listeners[i]);
         listener_stop(&first.listeners[i]);
-        assert_true(listener_accept(&first.listeners[i], peer) < 0);
+        assert_true(listener_accept(&first.listeners[i], &peer) < 0);
     }
     int client = socket(AF_INET, SOCK_STREAM, 0);
     assert_int_equal(connect(client, (const struct sockaddr *)&address, sizeof address), -1);

@@ -40,7 +40,7 @@ static struct session *last; /* the one made last */
 static int living;
 static struct conf_database database = {.nhosts = 1};
 
-struct session *session_new(struct session_env *env, const char *peer, uint64_t id)
+struct session *session_new(struct session_env *env, const struct session_peer *peer, uint64_t id)
 {
     (void)peer;
     (void)id;
@@ -69,8 +69,9 @@ void session_feed(struct session *session, enum side from, struct span bytes)
         session->next = SESSION_CONNECT;
 }
 
-void session_connected(struct session *session, int host_index)
+void session_connected(struct session *session, int host_index, const struct channel *channel)
 {
+    (void)channel;
     assert_int_equal(host_index, 0);
     session->connected++;
     session->is_up = true;
@@ -208,7 +209,7 @@ static int arrive(struct bench *bench)
 {
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    pair_accept(&bench->env, ends[1], "test");
+    pair_accept(&bench->env, ends[1], &(struct session_peer){.name = "test"});
     return ends[0];
 }
 

@@ -1,0 +1,29 @@
+/* tls_context.h - what many connections share: certificate, key, authorities, versions, tickets.
+ *
+ * It reads files and settings and must not know connections. A context is immutable once made and may be used by all
+ * threads; connections made from it keep what they need, so that a reload can replace it under them. */
+#ifndef TLS_CONTEXT_H
+#define TLS_CONTEXT_H
+
+#include <stdio.h>
+
+#include "../admin/conf.h"
+
+struct tls_context;
+
+/* The client leg: our certificate and key, and the authorities that clients' certificates are verified against where
+ * client_tls_sslmode asks for that. *context is NULL for `disable`. False after writing "file:line: sentence" lines to
+ * `complaints`, one for each fault: a file that is missing or cannot be read, a key that does not match or that others
+ * can read, an authority file without a certificate, ciphers that nobody knows, a certificate that has expired (which
+ * is a fault, since no client would take it). */
+bool tls_context_for_clients(const struct conf *conf, struct tls_context **context, FILE *complaints) MUST_USE;
+/* One line of [databases]. *context is NULL when none of its hosts is to be reached with TLS. */
+bool tls_context_for_server(const struct conf *conf, const struct conf_database *database, struct tls_context **context,
+                            FILE *complaints) MUST_USE;
+void tls_context_free(struct tls_context *context);
+
+/* How the server at this host of the line is to be reached: CONF_SSL_AUTO is resolved (disable on this machine: Unix
+ * socket, loopback address or "localhost"; else verify-full), Unix sockets are always `disable`. */
+enum conf_sslmode tls_mode_for_host(const struct conf *conf, const struct conf_database *database, size_t host);
+
+#endif

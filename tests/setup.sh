@@ -37,7 +37,8 @@ group_build() {
 }
 
 group_test() {
-    need libcmocka-dev python3-pytest python3-psycopg python3-psycopg2 python3-asyncpg libpostgresql-jdbc-java procps
+    need libcmocka-dev python3-pytest python3-psycopg python3-psycopg2 python3-asyncpg python3-cryptography \
+        openssl libpostgresql-jdbc-java procps
     need_command node nodejs
     need_command npm npm
     need_command javac default-jdk-headless

@@ -13,6 +13,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+import certificates as certs  # noqa: E402
 import cluster as clusters  # noqa: E402
 import joins  # noqa: E402
 
@@ -48,6 +49,12 @@ def run_dir():
     path.chmod(0o755)
     yield path
     shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def certificates(run_dir):
+    """certificates["server"].cert and .key, certificates.ca: see the table in certificates.py."""
+    return certs.Certificates(run_dir / "certificates")
 
 
 @pytest.fixture(scope="session")

@@ -150,7 +150,8 @@ const struct option option_table[] = {
      .min = 0,
      .max = 1000000,
      .is_reloadable = true,
-     .help = "Client connections at a time to one line of [databases]; more are refused with 53300; 0 for no limit."},
+     .help = "Client connections at a time to one database, by the name that clients ask for; more are refused with "
+             "53300; 0 for no limit."},
     {.name = "max_user_client_connections",
      .type = OPTION_INT,
      AT(max_user_client_connections),

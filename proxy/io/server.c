@@ -21,6 +21,7 @@
 #include "../admin/conf.h"
 #include "../admin/log.h"
 #include "../session/cancel.h"
+#include "../session/census.h"
 #include "listener.h"
 #include "pair.h"
 #include "process.h"
@@ -45,6 +46,7 @@ struct server {
     struct listener_set listeners;
     struct pair_counts counts;
     struct cancel_map *cancels;
+    struct census *census;
     struct worker **workers;
     int nworkers;
     int started;
@@ -223,7 +225,8 @@ static int server_open_loop(struct server *server)
 static bool server_make_worker(struct server *server, int index)
 {
     bool is_here = index == 0 && process_deepen_stack(PGSEEK_STACK_BYTES);
-    const struct worker_shared shared = {.counts = &server->counts, .cancels = server->cancels};
+    const struct worker_shared shared = {
+        .counts = &server->counts, .cancels = server->cancels, .census = server->census};
     struct worker *worker =
         worker_new(index, is_here ? &server->loop : NULL, server->snapshot, &shared, &server->worker_done);
     if (!worker)
@@ -238,7 +241,8 @@ static bool server_start_workers(struct server *server)
     int wanted = server->snapshot->conf->workers;
     server->workers = mem_zalloc((size_t)wanted * sizeof *server->workers);
     server->cancels = cancel_map_new();
-    if (!server->workers || !server->cancels)
+    server->census = census_new();
+    if (!server->workers || !server->cancels || !server->census)
         return false;
     while (server->nworkers < wanted)
         if (!server_make_worker(server, server->nworkers))
@@ -337,6 +341,7 @@ static void server_fini(struct server *server)
         worker_free(server->workers[i]);
     mem_free(server->workers);
     cancel_map_free(server->cancels);
+    census_free(server->census);
     listener_close_all(&server->listeners);
     snapshot_unref(server->snapshot);
     process_pidfile_close(server->pid_fd, server->pid_path);

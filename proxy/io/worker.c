@@ -300,6 +300,7 @@ struct worker *worker_new(int index, uv_loop_t *loop, struct snapshot *snapshot,
     worker->env.buffer = worker->buffer;
     worker->env.counts = shared->counts;
     worker->env.session.cancels = shared->cancels;
+    worker->env.session.census = shared->census;
     worker->env.on_change = worker_on_change;
     worker->env.session.now = worker_now;
     worker->env.session.clock = worker;

@@ -1,7 +1,7 @@
 /* worker.h - a loop with its own listeners and its own sessions, in a thread of its own or in the main one.
  *
  * It starts, hears orders and stops; it must not know why an order is given. Nothing of a worker is shared but what its
- * start names: the snapshot, the client counter, the session numbers and the cancel keys. */
+ * start names: the snapshot, the counters of clients, the session numbers and the cancel keys. */
 #ifndef WORKER_H
 #define WORKER_H
 
@@ -11,6 +11,7 @@
 
 struct listener_set;
 struct cancel_map;
+struct census;
 struct pair_counts;
 struct snapshot;
 struct worker;
@@ -19,6 +20,7 @@ struct worker;
 struct worker_shared {
     struct pair_counts *counts;
     struct cancel_map *cancels;
+    struct census *census;
 };
 
 /* Orders that any thread may give; the later the stronger. */

@@ -13,6 +13,7 @@
 #include "../protocol/startup.h"
 #include "../protocol/wire.h"
 #include "cancel.h"
+#include "census.h"
 #include "kept.h"
 #include "names.h"
 #include "pending.h"
@@ -203,8 +204,9 @@ struct session {
     struct names statements, portals;
     struct variables *variables;
     struct buf held;
-    struct buf cancel_key; /* as the server gave it */
-    struct buf startup;    /* StartupMessage or CancelRequest to send once connected */
+    struct buf cancel_key;                      /* as the server gave it */
+    struct census_entry *as_database, *as_user; /* where it is counted; NULL: not */
+    struct buf startup;                         /* StartupMessage or CancelRequest to send once connected */
     struct tagging *tagging;
     char encoding[24];       /* ParameterStatus client_encoding */
     struct address from, to; /* of the client's link */
@@ -252,6 +254,8 @@ enum action backend_stream(struct session *session, uint8_t type, bool *drop);
 enum action backend_message(struct session *session, uint8_t type, struct span message);
 
 /* ---- login.c ---- */
+/* Counts the session under its database's and its user's name. False when there are too many: it has been refused. */
+bool login_is_admitted(struct session *session) MUST_USE;
 void login_packet(struct session *session, struct span packet, bool more_behind);
 
 /* ---- journal.c: changes that can be undone ---- */

@@ -67,6 +67,35 @@ static bool asks_for_replication(struct span value)
     return value.len > 0;
 }
 
+static bool enter_census(struct session *session, enum census_kind kind, const char *name, int max, const char *what,
+                         struct census_entry **entry)
+{
+    char message[160];
+    bool is_out_of_memory;
+    *entry = census_enter(session->env->census, kind, name, max, &is_out_of_memory);
+    if (*entry)
+        return true;
+    snprintf(message, sizeof message, "no more connections allowed %s", what);
+    if (is_out_of_memory)
+        session_nomem(session);
+    else
+        session_fatal(session, "53300", message, NULL);
+    return false;
+}
+
+/* The limits in force now, not those of the snapshot that the session keeps: a reload that lowers them counts for the
+ * next log-in. A database is the one that clients ask for, so those that the line for * serves are counted apart. */
+bool login_is_admitted(struct session *session)
+{
+    const struct conf *conf = session->env->conf;
+    if (!session->env->census)
+        return true;
+    return enter_census(session, CENSUS_DATABASE, session->dbname, conf->max_db_client_connections,
+                        "for this database (max_db_client_connections)", &session->as_database) &&
+           enter_census(session, CENSUS_USER, session->user, conf->max_user_client_connections,
+                        "for this user (max_user_client_connections)", &session->as_user);
+}
+
 static void open_session(struct session *session, const struct startup *startup)
 {
     struct span user = startup_find(startup, "user");
@@ -80,6 +109,8 @@ static void open_session(struct session *session, const struct startup *startup)
                       "Add it, or a line for *, to [databases].");
         return;
     }
+    if (!login_is_admitted(session))
+        return;
     const char *other_database = database->dbname;
     if (!other_database && database->user && dbname.len == 0)
         other_database = session->dbname; /* the server would take the other user's name */

@@ -21,6 +21,14 @@ static const struct {
     [STATE_CLOSING] = {"closing", 1u << STATE_CLOSING},
 };
 
+/* Its place is another's as soon as it is over, even if its client has not read why. */
+static void leave_census(struct session *session)
+{
+    census_leave(session->env->census, session->as_database);
+    census_leave(session->env->census, session->as_user);
+    session->as_database = session->as_user = NULL;
+}
+
 void session_move(struct session *session, enum state to)
 {
     if (!(states[session->state].successors & 1u << to)) {
@@ -31,6 +39,8 @@ void session_move(struct session *session, enum state to)
     log_at(LOG_DEBUG, "C-%llu: %s -> %s", (unsigned long long)session->id, states[session->state].name,
            states[to].name);
     session->state = to;
+    if (to == STATE_CLOSING)
+        leave_census(session);
 }
 
 /* ---- life ---- */
@@ -83,6 +93,7 @@ void session_free(struct session *session)
     buf_fini(&session->in[1].partial);
     cancel_map_remove(session->env->cancels, buf_span(&session->cancel_key));
     buf_fini(&session->cancel_key);
+    leave_census(session);
     buf_fini(&session->held);
     buf_fini(&session->startup);
     tagging_free(session->tagging);

@@ -15,6 +15,7 @@ struct conf;
 struct conf_database;
 struct keyring;
 struct cancel_map;
+struct census;
 struct credentials;
 struct plan_cache;
 struct secret;
@@ -31,6 +32,7 @@ struct session_env {
     bool has_tls;                          /* the client leg can be encrypted */
     struct plan_cache *plans;              /* this worker's; never shared */
     struct cancel_map *cancels;            /* all workers'; may be NULL */
+    struct census *census;                 /* all workers'; NULL: clients are not counted by name */
     struct stats *stats;                   /* this worker's counters; may be NULL */
     struct sink to_frontend;               /* what the last call wants sent to the client ... */
     struct sink to_backend;                /* ... and to the server */

@@ -12,6 +12,7 @@
 #include "../../proxy/page/keyring.h"
 #include "../../proxy/page/planned.h"
 #include "../../proxy/session/cancel.h"
+#include "../../proxy/session/census.h"
 #include "../../proxy/session/session.h"
 #include "noise.h"
 
@@ -286,8 +287,13 @@ void talk_run_failing(const struct talk *talk, const struct talk_cut *cut, long 
         talk->configure(conf);
     struct cancel_map *cancels = cancel_map_new();
     cancel_map_add(cancels, span_of(cancel_key, sizeof cancel_key), "*", 0);
-    run.env = (struct session_env){
-        .conf = conf, .keyring = talk_keyring(), .plans = plan_cache_new(16), .cancels = cancels, .now = talk_now};
+    struct census *census = census_new();
+    run.env = (struct session_env){.conf = conf,
+                                   .keyring = talk_keyring(),
+                                   .plans = plan_cache_new(16),
+                                   .cancels = cancels,
+                                   .census = census,
+                                   .now = talk_now};
     start(&run);
     mem_fail_after(n);
     run.session = session_new(&run.env, &(struct session_peer){.name = "test"}, 1);
@@ -301,6 +307,7 @@ void talk_run_failing(const struct talk *talk, const struct talk_cut *cut, long 
     session_free(run.session);
     plan_cache_free(run.env.plans);
     cancel_map_free(cancels);
+    census_free(census);
     sink_fini(&run.env.to_frontend);
     sink_fini(&run.env.to_backend);
     conf_unref(conf);

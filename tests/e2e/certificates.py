@@ -11,6 +11,7 @@ from typing import NamedTuple, Optional
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import NameOID
 
 KEYS = {"ec": lambda: ec.generate_private_key(ec.SECP256R1()), "rsa": lambda: rsa.generate_private_key(65537, 2048),
@@ -135,9 +136,19 @@ class Certificates:
         _write_key(pair.key, key, recipe.passphrase)
         return pair
 
-    def certificate(self, name):
+    def pkcs12(self, name):
+        """The pair in one file under PASSPHRASE, as Java wants it."""
         self[name]
-        return self.made[name][0]
+        certificate, key, chain = self.made[name]
+        path = self.directory / f"{name}.p12"
+        path.write_bytes(pkcs12.serialize_key_and_certificates(
+            name.encode(), key, certificate, chain or None, serialization.BestAvailableEncryption(PASSPHRASE.encode())))
+        return str(path)
+
+    def der(self, name):
+        """The certificate's own bytes."""
+        self[name]
+        return self.made[name][0].public_bytes(serialization.Encoding.DER)
 
 
 def _subject(common):

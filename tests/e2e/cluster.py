@@ -29,14 +29,22 @@ SANITIZER_REPORT = re.compile(r"(ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|ru
 
 
 def postgres_bin():
-    """The newest installed server's programs, or those in PG_BINDIR."""
-    if os.environ.get("PG_BINDIR"):
-        return pathlib.Path(os.environ["PG_BINDIR"])
+    """The server's programs: those in PG_BINDIR, or of the newest that is installed."""
+    return pathlib.Path(os.environ["PG_BINDIR"]) if os.environ.get("PG_BINDIR") else installed_bin()
+
+
+def installed_bin():
     found = glob.glob("/usr/lib/postgresql/*/bin/initdb") + [shutil.which("initdb") or ""]
     found = [path for path in found if path]
     if not found:
         raise RuntimeError("no PostgreSQL server is installed")
     return pathlib.Path(max(found, key=lambda path: [int(n) for n in re.findall(r"\d+", path)])).parent
+
+
+def program_path(program):
+    """A folder with a server alone has no client programs."""
+    path = postgres_bin() / program
+    return path if path.exists() else installed_bin() / program
 
 
 def pgseek_bin():
@@ -117,7 +125,7 @@ class Endpoint:
 
     def run(self, program, *args, check=True, text=True, env=None, **options):
         """Runs one of PostgreSQL's programs against this endpoint."""
-        result = subprocess.run([postgres_bin() / program, *args], env=self.env(**(env or {})), text=text,
+        result = subprocess.run([program_path(program), *args], env=self.env(**(env or {})), text=text,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
         if check and result.returncode != 0:
             raise AssertionError(f"{program} {args}: exit {result.returncode}\n{result.stderr}")
@@ -128,10 +136,11 @@ class Endpoint:
 
 
 class Cluster(Endpoint):
-    """A PostgreSQL server with trust for all but the password roles."""
+    """A PostgreSQL server with trust for all but the password roles. `programs` is the folder of its binaries."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, programs=None):
         self.directory = pathlib.Path(directory)
+        self.programs = pathlib.Path(programs or postgres_bin())
         self.socket_dir = str(self.directory / "socket")
         self.data = self.directory / "data"
         self.log = self.directory / "server.log"
@@ -153,7 +162,7 @@ class Cluster(Endpoint):
         return self
 
     def _call(self, program, *args):
-        subprocess.run([postgres_bin() / program, *args], check=True, cwd=self.directory, **self.as_user,
+        subprocess.run([self.programs / program, *args], check=True, cwd=self.directory, **self.as_user,
                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def _configure(self, settings):
@@ -164,6 +173,10 @@ class Cluster(Endpoint):
                     "log_line_prefix": "%m [%p] ", "lc_messages": "C", **settings}
         with open(self.data / "postgresql.conf", "a") as conf:
             conf.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+        (self.data / "pg_hba.conf").write_text("\n".join(self._rules()) + "\n")
+
+    def _rules(self):
+        """The lines of pg_hba.conf."""
         lines = []
         for method in ("md5", "scram"):
             rule = {"md5": "md5", "scram": "scram-sha-256"}[method]
@@ -171,11 +184,11 @@ class Cluster(Endpoint):
                       f"host all {method}_user ::1/128 {rule}"]
         for name in ("all", "replication"):
             lines += [f"local {name} all trust", f"host {name} all 127.0.0.1/32 trust", f"host {name} all ::1/128 trust"]
-        (self.data / "pg_hba.conf").write_text("\n".join(lines) + "\n")
+        return lines
 
     def _launch(self):
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([postgres_bin() / "postgres", "-D", self.data], cwd=self.directory, stdout=log,
+            self.process = subprocess.Popen([self.programs / "postgres", "-D", self.data], cwd=self.directory, stdout=log,
                                             stderr=log, preexec_fn=_die_with_parent, **self.as_user)
         wait_until(self._accepts, f"PostgreSQL does not start, see {self.log}")
 
@@ -203,7 +216,8 @@ class Cluster(Endpoint):
         self.process = None
 
     def version(self):
-        return int(re.search(r"\d+", self.run("postgres", "--version").stdout).group())
+        said = subprocess.run([self.programs / "postgres", "--version"], check=True, capture_output=True, text=True).stdout
+        return int(re.search(r"\d+", said).group())
 
 
 class Proxy(Endpoint):

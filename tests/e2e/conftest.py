@@ -15,7 +15,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import certificates as certs  # noqa: E402
 import cluster as clusters  # noqa: E402
+import clients  # noqa: E402
 import joins  # noqa: E402
+import secure  # noqa: E402
 
 
 TEST_SECONDS = 180
@@ -65,6 +67,25 @@ def server(run_dir):
         yield server.start()
     finally:
         server.stop()
+
+
+@pytest.fixture(scope="session")
+def secure_server(run_dir, certificates):
+    """A PostgreSQL with TLS and a user for each method, see secure.py."""
+    server = secure.SecureCluster(run_dir / "secure", certificates)
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def proxies(run_dir, secure_server):
+    """proxies["file"] and others, in front of `secure_server`: see secure.Proxies."""
+    proxies = secure.Proxies(run_dir / "proxies", secure_server)
+    yield proxies
+    clients.stop_programs()
+    proxies.stop()
 
 
 @pytest.fixture(scope="session")

@@ -75,6 +75,9 @@ def _expect_relayed(combination):
         return CLIENT_REFUSES
     if is_plus_offered and combination.binding != DISABLE and combination.kind != "shared":
         return CANNOT_BIND
+    # node-postgres says "could bind" without TLS, too, which a server inside TLS takes for an attack.
+    if method == "scram-sha-256" and combination.is_server_tls and combination.client == "node-postgres" and combination.binding != DISABLE and not is_plus_offered:
+        return CANNOT_BIND
     if method == "trust":
         return OK
     return OK if combination.is_right and combination.user in secure.METHODS else WRONG_PASSWORD

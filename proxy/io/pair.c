@@ -194,7 +194,7 @@ static void pair_connect(struct pair *pair)
     if (pair->upstream || pair->back.state != LINK_UNUSED)
         return; /* under way */
     struct session_target target = session_target(pair->session);
-    pair->is_cancel = target.host_index >= 0;
+    pair->is_cancel = target.is_cancel;
     if (pair->is_refused && !pair->is_cancel) {
         session_end(pair->session, "53300", "no more connections allowed (max_client_conn)");
         pair_settle(pair);

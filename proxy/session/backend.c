@@ -369,6 +369,7 @@ static enum action reply_error(struct session *session, struct pending *head, st
 static void login_done(struct session *session)
 {
     session_move(session, STATE_UP);
+    secure_forget(session);
     stats_add(session->env->stats, STATS_LOGINS);
 }
 
@@ -438,7 +439,8 @@ static enum action reply_key(struct session *session, struct pending *head, stru
     buf_put_span(&session->cancel_key, key);
     if (session->cancel_key.failed)
         return session_nomem(session);
-    cancel_map_add(session->env->cancels, key, session->database->name, session->host_index);
+    cancel_map_add(session->env->cancels, key, session->database->name, session->host_index,
+                   session->is_tls[SIDE_BACKEND]);
     return ACTION_FORWARD;
 }
 
@@ -483,6 +485,8 @@ enum action backend_stream(struct session *session, uint8_t type, bool *drop)
     const struct pending *head = pending_head(&session->owed);
     const struct rule *rule = &rules[type];
     *drop = false;
+    if (session->may_redial)
+        secure_settled(session);
     if (session->opaque && type == 'Z' && session->state == STATE_LOGIN)
         login_done(session);
     if (session->opaque || !rule->reply || (head && passes_by(head, type)))
@@ -497,6 +501,8 @@ enum action backend_stream(struct session *session, uint8_t type, bool *drop)
 
 enum action backend_message(struct session *session, uint8_t type, struct span message)
 {
+    if (session->may_redial && secure_redials(session, message))
+        return ACTION_FAIL; /* nothing more is expected from this server */
     struct pending *head = pending_head(&session->owed);
     return rules[type].reply(session, head, message);
 }

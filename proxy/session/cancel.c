@@ -11,6 +11,7 @@ struct entry {
     struct entry *next;
     char database[64];
     int host_index;
+    bool is_tls;
     size_t key_len;
     uint8_t key[];
 };
@@ -66,13 +67,14 @@ static struct entry **find(struct cancel_map *map, struct span key)
     return at;
 }
 
-void cancel_map_add(struct cancel_map *map, struct span key, const char *database, int host_index)
+void cancel_map_add(struct cancel_map *map, struct span key, const char *database, int host_index, bool is_tls)
 {
     struct entry *entry = map ? mem_zalloc(sizeof *entry + key.len) : NULL;
     if (!entry)
         return;
     snprintf(entry->database, sizeof entry->database, "%s", database);
     entry->host_index = host_index;
+    entry->is_tls = is_tls;
     entry->key_len = key.len;
     memcpy(entry->key, key.ptr, key.len);
     pthread_mutex_lock(&map->lock);
@@ -100,7 +102,7 @@ void cancel_map_remove(struct cancel_map *map, struct span key)
     mem_free(entry);
 }
 
-bool cancel_map_find(struct cancel_map *map, struct span key, char *name, size_t size, int *host_index)
+bool cancel_map_find(struct cancel_map *map, struct span key, char *name, size_t size, int *host_index, bool *is_tls)
 {
     if (!map)
         return false;
@@ -109,6 +111,7 @@ bool cancel_map_find(struct cancel_map *map, struct span key, char *name, size_t
     if (entry) {
         snprintf(name, size, "%s", entry->database);
         *host_index = entry->host_index;
+        *is_tls = entry->is_tls;
     }
     pthread_mutex_unlock(&map->lock);
     return entry != NULL;

@@ -290,13 +290,13 @@ void intake_frontend(struct session *session, struct span bytes)
             return;
     if (bytes.len == 0 || session->state == STATE_CLOSING)
         return;
-    if (session->state == STATE_CONNECT ||
+    if (session->state == STATE_CONNECT || session->may_redial ||
         session->holding) { /* sent without waiting for an answer: kept until it can go */
         hold(session, span_of(NULL, 0), bytes);
         session->holding = true;
         return;
     }
-    if (session->state == STATE_CANCEL)
+    if (session->state == STATE_CANCEL || session->state == STATE_SECURE)
         return;
     read_messages(session, &frontend, bytes);
 }

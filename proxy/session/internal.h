@@ -20,10 +20,13 @@
 #include "session.h"
 #include "variables.h"
 
+#define SECURE_TEXT 72
+
 /* ---- states ---- */
 
 enum state {
     STATE_STARTUP, /* waiting for the first packet that asks for a session */
+    STATE_SECURE,  /* the client's TLS handshake is under way */
     STATE_CONNECT, /* the server link is being made */
     STATE_LOGIN,   /* relaying until the first ReadyForQuery */
     STATE_UP,      /* in conversation */
@@ -190,6 +193,12 @@ struct session {
     bool wake;         /* what it waits for may have come */
     bool borrowed;     /* the bytes being read outlive the call */
     bool asked_ssl, asked_gss;
+    bool may_tls;    /* the client's link can be encrypted */
+    bool is_tls[2];  /* which links are */
+    bool is_cancel;  /* a cancel request */
+    bool may_redial; /* the server's refusal may lead to a second try: nothing of the client's goes on before it is
+                        known */
+    uint8_t redial;  /* session_target.tls */
     bool strings_standard; /* ParameterStatus standard_conforming_strings */
     bool doubtful;         /* the count of ReadyForQuery to come is not certain: nothing is rewritten */
     bool returning;        /* a statement's name was changed in a group that may still fail */
@@ -207,6 +216,7 @@ struct session {
     struct buf cancel_key;                      /* as the server gave it */
     struct census_entry *as_database, *as_user; /* where it is counted; NULL: not */
     struct buf startup;                         /* StartupMessage or CancelRequest to send once connected */
+    struct channel *channel[2];                 /* of the encrypted links, until STATE_UP */
     struct tagging *tagging;
     char encoding[24];       /* ParameterStatus client_encoding */
     struct address from, to; /* of the client's link */
@@ -229,6 +239,12 @@ void session_move(struct session *session, enum state to);
 enum action session_violation(struct session *session, enum side side, const char *what);
 enum action session_nomem(struct session *session);
 void session_fatal(struct session *session, const char *sqlstate, const char *message, const char *hint);
+/* The same, with another sentence for the log than for the client. */
+void session_refuse(struct session *session, const char *sqlstate, const char *message, const char *hint,
+                    const char *why);
+/* Ends the session for a violation without a word: where an answer in clear text could not be told from an
+ * attacker's. */
+void session_hang_up(struct session *session, const char *what);
 struct buf *to_backend(struct session *session); /* a buffer to append messages to; sent_backend() when done */
 void sent_backend(struct session *session);
 struct buf *to_frontend(struct session *session);
@@ -257,6 +273,23 @@ enum action backend_message(struct session *session, uint8_t type, struct span m
 /* Counts the session under its database's and its user's name. False when there are too many: it has been refused. */
 bool login_is_admitted(struct session *session) MUST_USE;
 void login_packet(struct session *session, struct span packet, bool more_behind);
+
+/* ---- secure.c: encryption of both links ---- */
+/* SSLRequest and GSSENCRequest. */
+void secure_asked(struct session *session, enum startup_kind kind, bool more_behind);
+/* Whether the client's link is what client_tls_sslmode asks for; it has been refused where not. */
+bool secure_admits(struct session *session, struct span user) MUST_USE;
+/* What a link has become; NULL: in clear text. False when out of memory. */
+bool secure_note(struct session *session, enum side side, const struct channel *channel) MUST_USE;
+/* "TLSv1.3/TLS_AES_256_GCM_SHA384" or "no", for the log. */
+const char *secure_text(const struct session *session, enum side side, char text[SECURE_TEXT]);
+/* Whether the server may be asked once more, the other way round, if it refuses the log-in at once. */
+bool secure_may_redial(const struct session *session);
+/* The server's first message is a refusal: whether it is asked once more. The message is not for the client then. */
+bool secure_redials(struct session *session, struct span message);
+/* The server's first message is there and there will be no second try. */
+void secure_settled(struct session *session);
+void secure_forget(struct session *session); /* the channels: the log-in is over */
 
 /* ---- journal.c: changes that can be undone ---- */
 struct pending *expect(struct session *session, enum pending_kind kind, enum pending_role role); /* NULL: nomem */

@@ -1,4 +1,4 @@
-/* login.c - from the first packet to the connection: negotiation requests, cancel requests, startup parameters.
+/* login.c - from the first packet to the connection: cancel requests, startup parameters.
  *
  * It decides where a session goes and takes our variables out of its parameters; it must not know what the server will
  * answer. Authentication itself is relayed like everything else. */
@@ -13,20 +13,6 @@ static void copy_name(char *to, size_t size, struct span from)
     snprintf(to, size, "%.*s", (int)(from.len < size ? from.len : size - 1), from.ptr ? (const char *)from.ptr : "");
 }
 
-/* SSLRequest and GSSENCRequest are answered N, once each; the client goes on in clear text. Bytes behind them in the
- * same read were sent before the answer: an attack on whoever would take them for encrypted ones. */
-static void decline(struct session *session, bool *asked, bool more_behind)
-{
-    if (*asked || more_behind) {
-        session_violation(session, SIDE_FRONTEND,
-                          *asked ? "encryption requested twice" : "bytes behind an encryption request");
-        return;
-    }
-    *asked = true;
-    buf_put_u8(to_frontend(session), 'N');
-    sent_frontend(session);
-}
-
 static void connect_to(struct session *session, const struct conf_database *database, int host_index)
 {
     session->database = database;
@@ -37,14 +23,15 @@ static void connect_to(struct session *session, const struct conf_database *data
         session_move(session, STATE_CONNECT);
 }
 
-/* The key was made by the server and relayed, so the request goes to that server as it is; an unknown one goes nowhere.
- */
+/* The key was made by the server and relayed, so the request goes to that server as it is, encrypted if the session is;
+ * an unknown one goes nowhere. */
 static void cancel(struct session *session, struct span packet, struct span key)
 {
     char name[64];
     int host_index = -1;
+    bool is_tls = false;
     const struct conf_database *database = NULL;
-    if (cancel_map_find(session->env->cancels, key, name, sizeof name, &host_index))
+    if (cancel_map_find(session->env->cancels, key, name, sizeof name, &host_index, &is_tls))
         database = conf_find_database(session->conf, name);
     if (!database || (size_t)host_index >= database->nhosts) {
         log_at(LOG_INFO, "C-%llu: (nodb)/(nouser)@%s closing because: cancel request with an unknown key",
@@ -53,6 +40,8 @@ static void cancel(struct session *session, struct span packet, struct span key)
         return;
     }
     stats_add(session->env->stats, STATS_CANCELS);
+    session->is_cancel = true;
+    session->redial = is_tls ? TARGET_WITH_TLS : TARGET_AS_CONFIGURED;
     buf_put_span(&session->startup, packet);
     connect_to(session, database, host_index);
 }
@@ -103,6 +92,8 @@ static void open_session(struct session *session, const struct startup *startup)
     copy_name(session->user, sizeof session->user, user);
     copy_name(session->dbname, sizeof session->dbname, dbname.len ? dbname : user);
     session->opaque = asks_for_replication(startup_find(startup, "replication"));
+    if (!secure_admits(session, user))
+        return;
     const struct conf_database *database = conf_find_database(session->conf, session->dbname);
     if (!database) {
         session_fatal(session, "3D000", "no such database in the proxy's configuration",
@@ -121,9 +112,11 @@ static void open_session(struct session *session, const struct startup *startup)
             session_nomem(session);
         return;
     }
+    char tls[SECURE_TEXT];
     if (session->conf->log_connections)
-        log_at(LOG_INFO, "C-%llu: %s/%s@%s login attempt: db=%s user=%s tls=no", (unsigned long long)session->id,
-               session->dbname, session->user, session->peer, session->dbname, session->user);
+        log_at(LOG_INFO, "C-%llu: %s/%s@%s login attempt: db=%s user=%s tls=%s", (unsigned long long)session->id,
+               session->dbname, session->user, session->peer, session->dbname, session->user,
+               secure_text(session, SIDE_FRONTEND, tls));
     connect_to(session, database, -1);
 }
 
@@ -132,8 +125,8 @@ void login_packet(struct session *session, struct span packet, bool more_behind)
     struct startup startup;
     startup_read(packet, &startup);
     switch (startup.kind) {
-    case STARTUP_SSL: decline(session, &session->asked_ssl, more_behind); return;
-    case STARTUP_GSSENC: decline(session, &session->asked_gss, more_behind); return;
+    case STARTUP_SSL:
+    case STARTUP_GSSENC: secure_asked(session, startup.kind, more_behind); return;
     case STARTUP_CANCEL: cancel(session, packet, startup.cancel); return;
     case STARTUP_SESSION: open_session(session, &startup); return;
     case STARTUP_UNSUPPORTED:

@@ -13,9 +13,10 @@ static const struct {
     const char *name;
     unsigned successors; /* bits of enum state */
 } states[] = {
-    [STATE_STARTUP] = {"startup", 1u << STATE_CONNECT | 1u << STATE_CLOSING},
+    [STATE_STARTUP] = {"startup", 1u << STATE_SECURE | 1u << STATE_CONNECT | 1u << STATE_CLOSING},
+    [STATE_SECURE] = {"secure", 1u << STATE_STARTUP | 1u << STATE_CLOSING},
     [STATE_CONNECT] = {"connect", 1u << STATE_LOGIN | 1u << STATE_CANCEL | 1u << STATE_CLOSING},
-    [STATE_LOGIN] = {"login", 1u << STATE_UP | 1u << STATE_CLOSING},
+    [STATE_LOGIN] = {"login", 1u << STATE_UP | 1u << STATE_CONNECT | 1u << STATE_CLOSING},
     [STATE_UP] = {"up", 1u << STATE_CLOSING},
     [STATE_CANCEL] = {"cancel", 1u << STATE_CLOSING},
     [STATE_CLOSING] = {"closing", 1u << STATE_CLOSING},
@@ -58,6 +59,7 @@ struct session *session_new(struct session_env *env, const struct session_peer *
     snprintf(session->peer, sizeof session->peer, "%s", peer->name);
     session->from = peer->from;
     session->to = peer->to;
+    session->may_tls = env->has_tls && peer->from.family != ADDRESS_UNIX;
     stats_add(env->stats, STATS_CLIENTS);
     return session;
 }
@@ -96,6 +98,7 @@ void session_free(struct session *session)
     leave_census(session);
     buf_fini(&session->held);
     buf_fini(&session->startup);
+    secure_forget(session);
     tagging_free(session->tagging);
     conf_unref(session->conf);
     mem_free(session);
@@ -169,7 +172,8 @@ static void count_end(struct session *session)
         stats_add(session->env->stats, STATS_LOGIN_FAILURES);
 }
 
-void session_fatal(struct session *session, const char *sqlstate, const char *message, const char *hint)
+void session_refuse(struct session *session, const char *sqlstate, const char *message, const char *hint,
+                    const char *why)
 {
     if (session->state == STATE_CLOSING)
         return;
@@ -177,6 +181,22 @@ void session_fatal(struct session *session, const char *sqlstate, const char *me
     wire_put_error(to_frontend(session), 'E',
                    &(struct wire_error){.severity = "FATAL", .sqlstate = sqlstate, .message = message, .hint = hint});
     sent_frontend(session);
+    log_closing(session, LOG_WARNING, why);
+    session_move(session, STATE_CLOSING);
+}
+
+void session_fatal(struct session *session, const char *sqlstate, const char *message, const char *hint)
+{
+    session_refuse(session, sqlstate, message, hint, message);
+}
+
+void session_hang_up(struct session *session, const char *what)
+{
+    char message[160];
+    if (session->state == STATE_CLOSING)
+        return;
+    snprintf(message, sizeof message, "protocol violation by the client: %s", what);
+    stats_add(session->env->stats, STATS_PROTOCOL_ERRORS);
     log_closing(session, LOG_WARNING, message);
     session_move(session, STATE_CLOSING);
 }
@@ -210,7 +230,11 @@ void session_lost(struct session *session, enum side side, const char *why)
     if (side == SIDE_BACKEND && session->state == STATE_LOGIN)
         orderly = true; /* a refused login: the client has the server's own words */
     count_end(session);
-    if (session->conf->log_disconnections && session->state != STATE_STARTUP && session->state != STATE_CANCEL)
+    if (session->state == STATE_SECURE) {
+        char message[320];
+        snprintf(message, sizeof message, "TLS handshake failed: %s", why);
+        log_closing(session, LOG_WARNING, message);
+    } else if (session->conf->log_disconnections && session->state != STATE_STARTUP && session->state != STATE_CANCEL)
         log_closing(session, orderly ? LOG_INFO : LOG_WARNING, why);
     session_move(session, STATE_CLOSING);
 }
@@ -240,17 +264,6 @@ static void settle(struct session *session)
     discard_if_failed(&session->env->to_backend);
 }
 
-bool session_begins_tls(struct session *session)
-{
-    session_violation(session, SIDE_FRONTEND, "TLS is not offered"); /* the seam of direct TLS */
-    return false;
-}
-
-void session_secured(struct session *session, const struct channel *channel)
-{
-    (void)session, (void)channel;
-}
-
 void session_secret(struct session *session, const struct secret *secret, const char *why)
 {
     (void)session, (void)secret, (void)why;
@@ -261,24 +274,28 @@ const char *session_user(const struct session *session)
     return session->user;
 }
 
+static void log_server(const struct session *session, const struct channel *channel)
+{
+    const char *host = session->database->hosts[session->host_index].host;
+    log_at(LOG_DEBUG, "C-%llu: %s/%s@%s new connection to server %s:%d tls=%s%s%s", (unsigned long long)session->id,
+           session->dbname, session->user, session->peer, host, session->database->hosts[session->host_index].port,
+           channel ? channel->version : "no", channel ? "/" : "", channel ? channel->cipher : "");
+}
+
 void session_connected(struct session *session, int host_index, const struct channel *channel)
 {
-    (void)channel;
-    bool is_cancel = session->database && session->startup.len >= 8 && get_u32(session->startup.ptr + 4) == 80877102u;
     session->host_index = host_index;
-    sink_copy(&session->env->to_backend, buf_span(&session->startup));
-    buf_fini(&session->startup);
-    if (is_cancel) {
-        session_move(session, STATE_CANCEL);
-        settle(session);
-        return;
-    }
-    if (!expect(session, PENDING_STARTUP, ROLE_CLIENT)) {
+    log_server(session, channel);
+    if (!secure_note(session, SIDE_BACKEND, channel) ||
+        (!session->is_cancel && !expect(session, PENDING_STARTUP, ROLE_CLIENT))) {
         session_nomem(session);
         return;
     }
-    session_move(session, STATE_LOGIN);
-    session->wake = session->holding; /* sent without waiting for an answer */
+    sink_copy(&session->env->to_backend, buf_span(&session->startup));
+    session_move(session, session->is_cancel ? STATE_CANCEL : STATE_LOGIN);
+    session->may_redial = secure_may_redial(session);
+    if (!session->may_redial)
+        secure_settled(session);
     settle(session);
 }
 
@@ -310,12 +327,17 @@ enum session_next session_next(const struct session *session)
 {
     if (session->state == STATE_CLOSING)
         return SESSION_CLOSE;
-    return session->state == STATE_CONNECT ? SESSION_CONNECT : SESSION_GO;
+    return session->state == STATE_CONNECT  ? SESSION_CONNECT
+           : session->state == STATE_SECURE ? SESSION_SECURE
+                                            : SESSION_GO;
 }
 
 struct session_target session_target(const struct session *session)
 {
-    return (struct session_target){.database = session->database, .host_index = session->host_index};
+    return (struct session_target){.database = session->database,
+                                   .host_index = session->host_index,
+                                   .is_cancel = session->is_cancel,
+                                   .tls = session->redial};
 }
 
 bool session_reads(const struct session *session, enum side side)
@@ -323,9 +345,9 @@ bool session_reads(const struct session *session, enum side side)
     if (session->state == STATE_CLOSING)
         return false;
     if (side == SIDE_BACKEND)
-        return session->state != STATE_STARTUP && session->state != STATE_CONNECT;
+        return session->state != STATE_STARTUP && session->state != STATE_SECURE && session->state != STATE_CONNECT;
     return session->state != STATE_CONNECT && session->state != STATE_CANCEL && !session->holding &&
-           session->owed.count < PENDING_MAX;
+           !session->may_redial && session->owed.count < PENDING_MAX;
 }
 
 bool session_is_up(const struct session *session)
@@ -335,6 +357,7 @@ bool session_is_up(const struct session *session)
 
 bool session_is_idle(const struct session *session)
 {
-    return session->state == STATE_STARTUP || (session->state == STATE_UP && session->status == 'I' &&
-                                               session->owed.count == 0 && !session->unsynced && !session->holding);
+    return session->state == STATE_STARTUP || session->state == STATE_SECURE ||
+           (session->state == STATE_UP && session->status == 'I' && session->owed.count == 0 && !session->unsynced &&
+            !session->holding);
 }

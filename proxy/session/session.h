@@ -24,11 +24,11 @@ struct session;
 
 enum side { SIDE_FRONTEND, SIDE_BACKEND };
 
-/* What a worker lends to all its sessions. */
+/* What a worker lends to all its sessions. What new ones take lives until they have logged in, or ended. */
 struct session_env {
     const struct conf *conf;               /* the snapshot that new sessions take */
     struct keyring *keyring;               /* seals and opens cursors; NULL until loaded */
-    const struct credentials *credentials; /* decides about log-ins; NULL: every one is relayed. Never kept */
+    const struct credentials *credentials; /* decides about log-ins; NULL: every one is relayed. Kept until STATE_UP */
     bool has_tls;                          /* the client leg can be encrypted */
     struct plan_cache *plans;              /* this worker's; never shared */
     struct cancel_map *cancels;            /* all workers'; may be NULL */
@@ -53,6 +53,7 @@ enum session_next {
 struct session_target {
     const struct conf_database *database; /* its hosts and ports */
     int host_index;                       /* >= 0: this host only (a cancel request, a second try); -1: try all */
+    bool is_cancel;
     enum {
         TARGET_AS_CONFIGURED,
         TARGET_WITH_TLS,   /* the session to be cancelled had it, or the server has refused without (sslmode=allow) */

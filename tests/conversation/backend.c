@@ -320,7 +320,10 @@ static void take_startup(struct backend *backend)
         buf_put_u32(&backend->made, 0);
         wire_close(&backend->made, at);
     }
-    if (memmem(backend->startup.ptr, backend->startup.len, "secret", 6))
+    const char *refused = backend->is_tls ? backend->setup.refuses_tls : backend->setup.refuses_plain;
+    if (refused)
+        wire_put_error(&backend->made, 'E', &(struct wire_error){"FATAL", refused, "no entry", NULL, NULL});
+    else if (memmem(backend->startup.ptr, backend->startup.len, "secret", 6))
         put_authentication(backend, 3);
     else
         welcome(backend);

@@ -23,11 +23,15 @@ struct backend_setup {
     int rows;                                        /* of the table posts: ids 1 to rows */
     struct backend_fault faults[BACKEND_MAX_FAULTS]; /* up to the first without `where` */
     bool is_prompt; /* sends every reply at once; else as the real one, at Flush, Sync, errors and simple queries */
+    const char *refuses_plain; /* SQLSTATE of what it says to a log-in in clear text; NULL: takes it */
+    const char *refuses_tls;
 };
 
 struct backend;
 struct backend *backend_new(const struct backend_setup *setup);
 void backend_free(struct backend *backend);
+/* How its connection was made: before anything is said. */
+void backend_encrypt(struct backend *backend, bool is_tls);
 
 /* Gives an empty buffer memory that no test can make fail. */
 void backend_reserve(struct buf *buf, size_t cap);

@@ -71,6 +71,11 @@ void backend_free(struct backend *backend)
     free(backend);
 }
 
+void backend_encrypt(struct backend *backend, bool is_tls)
+{
+    backend->is_tls = is_tls;
+}
+
 struct buf *backend_sent(struct backend *backend)
 {
     return &backend->sent;

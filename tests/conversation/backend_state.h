@@ -33,7 +33,7 @@ struct backend {
     struct backend_setup setup;
     struct buf in, made, sent; /* made: not flushed yet */
     struct buf startup;
-    bool is_up, is_closed;
+    bool is_up, is_closed, is_tls;
     bool in_block, has_failed, skips;
     bool is_unsynced;
     enum copying copying;

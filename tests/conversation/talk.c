@@ -60,6 +60,8 @@ struct run {
     struct backend *backend;
     struct buf typed; /* by the client, and not yet sent */
     size_t sent_front, sent_back;
+    int connects;
+    bool has_heard_client;
     uint64_t front_noise, back_noise;
     struct buf noisy; /* from the server, spoilt and not yet fed */
     bool is_greeting;
@@ -98,16 +100,36 @@ static size_t piece(size_t have, size_t sent, size_t chunk, size_t at)
     return at > sent && at - sent < len ? at - sent : len;
 }
 
+/* Handshakes are over at once. */
+static void secure_if_asked(struct run *run)
+{
+    struct channel channel = {.version = "TLSv1.3", .cipher = "some"};
+    const char *name = run->talk->certificate;
+    if (!run->session || session_next(run->session) != SESSION_SECURE)
+        return;
+    channel.is_verified = name != NULL;
+    snprintf(channel.peer_cn, sizeof channel.peer_cn, "%s", name ? name : "");
+    session_secured(run->session, &channel);
+}
+
 /* Bytes are handed over in memory that dies with the call. */
 static void feed(struct run *run, enum side from, struct buf *bytes, size_t len)
 {
+    bool is_first = !run->has_heard_client;
+    run->has_heard_client |= from == SIDE_FRONTEND;
     uint8_t *copy = malloc(len);
     if (!copy)
         abort();
     memcpy(copy, bytes->ptr, len);
     buf_consume(bytes, len);
     if (run->session) {
-        session_feed(run->session, from, span_of(copy, len));
+        if (from == SIDE_FRONTEND && is_first && copy[0] == 0x16) {
+            if (session_begins_tls(run->session))
+                secure_if_asked(run);
+            session_feed(run->session, from, span_of(copy + 1, len - 1));
+        } else {
+            session_feed(run->session, from, span_of(copy, len));
+        }
         carry(run);
     } else if (from == SIDE_FRONTEND) {
         backend_take(run->backend, span_of(copy, len));
@@ -131,6 +153,7 @@ static bool feed_front(struct run *run)
         run->is_greeting ? run->typed.len : piece(run->typed.len, run->sent_front, cut->front_chunk, cut->front_at);
     run->sent_front += run->is_greeting ? 0 : len;
     feed(run, SIDE_FRONTEND, &run->typed, len);
+    secure_if_asked(run);
     return true;
 }
 
@@ -157,11 +180,20 @@ static bool feed_back(struct run *run)
     return true;
 }
 
+/* A session may be sent to its server twice; the second server is a fresh one. */
 static void connect_if_asked(struct run *run)
 {
+    static const struct channel channel = {.version = "TLSv1.3", .cipher = "some"};
     if (!run->session || session_next(run->session) != SESSION_CONNECT)
         return;
-    session_connected(run->session, 0, NULL);
+    struct session_target target = session_target(run->session);
+    bool is_tls = target.tls == TARGET_AS_CONFIGURED ? run->talk->is_server_tls : target.tls == TARGET_WITH_TLS;
+    if (run->connects++) {
+        backend_free(run->backend);
+        run->backend = backend_new(&run->talk->server);
+    }
+    backend_encrypt(run->backend, is_tls);
+    session_connected(run->session, 0, is_tls ? &channel : NULL);
     carry(run);
 }
 
@@ -215,7 +247,7 @@ static void speak(struct run *run, const char *script)
 
 static bool is_opening(const char *script)
 {
-    static const char *const words[] = {"start", "ssl", "gss", "cancel", "raw"};
+    static const char *const words[] = {"start", "ssl", "gss", "cancel", "tls", "raw"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strncmp(script, words[i], strlen(words[i])) == 0)
             return true;
@@ -286,7 +318,7 @@ void talk_run_failing(const struct talk *talk, const struct talk_cut *cut, long 
     if (talk->configure)
         talk->configure(conf);
     struct cancel_map *cancels = cancel_map_new();
-    cancel_map_add(cancels, span_of(cancel_key, sizeof cancel_key), "*", 0);
+    cancel_map_add(cancels, span_of(cancel_key, sizeof cancel_key), "*", 0, false);
     struct census *census = census_new();
     run.env = (struct session_env){.conf = conf,
                                    .keyring = talk_keyring(),
@@ -296,7 +328,9 @@ void talk_run_failing(const struct talk *talk, const struct talk_cut *cut, long 
                                    .now = talk_now};
     start(&run);
     mem_fail_after(n);
-    run.session = session_new(&run.env, &(struct session_peer){.name = "test"}, 1);
+    run.env.has_tls = talk->has_tls;
+    struct session_peer peer = {.name = "test", .from.family = talk->has_tls ? ADDRESS_IP4 : ADDRESS_UNIX};
+    run.session = session_new(&run.env, &peer, 1);
     if (run.session) {
         greet(&run);
         speak(&run, talk->script);

@@ -9,15 +9,18 @@
 #include "backend.h"
 
 /* A conversation. The script has one message a line (talk_script.c); `wait` lets the server answer everything first.
- * A script that does not begin with start, ssl, gss, cancel or raw is spoken in a session that is up already. */
+ * A script that does not begin with start, ssl, gss, cancel, tls or raw is spoken in a session that is up already. */
 struct talk {
     const char *name;
     const char *script;
     const char *expected; /* what the client received, as talk_print() writes it */
     struct backend_setup server;
     void (*configure)(struct conf *conf);
-    size_t stride;  /* cuts at every so many bytes; 0: at each */
-    bool is_a_race; /* what comes out depends on when the client's bytes arrive: only whole pieces are tried */
+    size_t stride;           /* cuts at every so many bytes; 0: at each */
+    bool is_a_race;          /* what comes out depends on when the client's bytes arrive: only whole pieces are tried */
+    bool has_tls;            /* the client comes over TCP and may ask for TLS; the bytes go on as they are */
+    bool is_server_tls;      /* the server's link is made with TLS, unless the session says how */
+    const char *certificate; /* the common name in the client's certificate; NULL: none */
 };
 
 /* How the bytes are cut. All zero: everything in one piece, the server answers when the client has sent all. */

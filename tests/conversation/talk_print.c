@@ -175,8 +175,8 @@ char *talk_print(struct span bytes, size_t negotiations, bool only_original)
 {
     struct printer out = {.only_original = only_original};
     add(&out, "");
-    for (; negotiations && bytes.len && bytes.ptr[0] == 'N'; negotiations--) {
-        add(&out, "no ");
+    for (; negotiations && bytes.len && (bytes.ptr[0] == 'N' || bytes.ptr[0] == 'S'); negotiations--) {
+        add(&out, bytes.ptr[0] == 'N' ? "no " : "yes ");
         bytes = span_of(bytes.ptr + 1, bytes.len - 1);
     }
     while (bytes.len >= WIRE_HEADER) {

@@ -4,7 +4,7 @@
  *     B portal statement values ; formats   a value is text, NULL, i4=5 or i8=5 (binary); formats are 0 or 1
  *     D S name   D P name   C S name   C P name   E portal rows   S   H   F   X
  *     d text   c   f text   p password
- *     start name=value|name=value    ssl   gss   cancel   raw hexadecimal   zeros type length */
+ *     start name=value|name=value    ssl   gss   cancel   tls   raw hexadecimal   zeros type length */
 #include "talk.h"
 
 #include <stdio.h>
@@ -169,6 +169,8 @@ static bool put_word(const char *type, struct line *line, struct buf *out)
         put_packet(80877104u, out);
     else if (strcmp(type, "cancel") == 0)
         put_packet(80877102u, out);
+    else if (strcmp(type, "tls") == 0)
+        buf_put_u8(out, 0x16);
     else if (strcmp(type, "raw") == 0)
         put_raw(line->at, out);
     else

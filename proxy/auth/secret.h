@@ -23,9 +23,20 @@ struct secret {
 
 /* "SCRAM-SHA-256$<iterations>:<salt>$<StoredKey>:<ServerKey>". False for anything else, md5 and plain text included. */
 bool secret_read(struct span text, struct secret *out) MUST_USE;
+/* Its parts, which the texts of an exchange carry in the same spelling: a count without sign or leading zeros, within
+ * the limits; 1 to SECRET_SALT_MAX bytes; SCRAM_KEY bytes. */
+bool secret_read_iterations(struct span text, uint32_t *iterations) MUST_USE;
+bool secret_read_salt(struct span text, uint8_t salt[SECRET_SALT_MAX], size_t *len) MUST_USE;
+bool secret_read_key(struct span text, uint8_t key[SCRAM_KEY]) MUST_USE;
+/* Appends the text form. A growing buffer leaves copies in freed memory: give it room first where that matters. */
+void secret_put(const struct secret *secret, struct buf *out);
+
 /* For a user that does not exist: looks the same each time, so that nobody learns which users there are. `seed` is this
- * process's own. False when the digest cannot be made. */
+ * process's own. Its count and its salt's length are PostgreSQL's defaults. False when the digest cannot be made. */
 bool secret_mock(const uint8_t seed[SCRAM_KEY], struct span user, struct secret *out) MUST_USE;
+/* Gives a mock secret the count and the salt's length of a real one: where all users have 10,000 iterations, the one
+ * with 4,096 is nobody. */
+void secret_mock_like(struct secret *mock, const struct secret *real);
 void secret_wipe(struct secret *secret);
 
 #endif

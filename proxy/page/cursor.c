@@ -17,7 +17,7 @@
 #include <openssl/evp.h>
 
 #include "../admin/log.h"
-#include "base64url.h"
+#include "../protocol/base64.h"
 #include "cursor_seal.h"
 
 enum { CURSOR_VERSION = 1, CURSOR_FLAG_BACKWARD = 1, CURSOR_FLAG_SIGNED = 2 };

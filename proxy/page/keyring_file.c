@@ -14,7 +14,7 @@
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 
-#include "base64url.h"
+#include "../protocol/base64.h"
 
 #define KEYRING_FILE_MAX ((size_t)64 * 1024) /* bytes: 64 keys and a page of comments */
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../proxy/page/base64url.h"
+#include "../../proxy/protocol/base64.h"
 #include "../../proxy/page/cursor.h"
 #include "../../proxy/page/cursor_seal.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../../proxy/page/base64url.h"
+#include "../../proxy/protocol/base64.h"
 #include "../../proxy/page/cursor.h"
 
 #define NOW ((int64_t)1800000000)

@@ -1,4 +1,4 @@
-/* test_base64url.c - the codec against known texts, and that a byte string has one spelling only. */
+/* test_base64.c - both codecs against known texts, and that a byte string has one spelling only. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,23 +8,24 @@
 
 #include <cmocka.h>
 
-#include "../../proxy/page/base64url.h"
+#include "../../proxy/protocol/base64.h"
 
 static const struct {
     const char *bytes;
     size_t len;
     const char *text;
+    const char *padded;
 } known[] = {
-    {"", 0, ""},
-    {"f", 1, "Zg"},
-    {"fo", 2, "Zm8"},
-    {"foo", 3, "Zm9v"},
-    {"foob", 4, "Zm9vYg"},
-    {"fooba", 5, "Zm9vYmE"},
-    {"foobar", 6, "Zm9vYmFy"},
-    {"\xff\xff\xff", 3, "____"},
-    {"\xfb\xef\xbe", 3, "----"},
-    {"\x00\x10\x83", 3, "ABCD"},
+    {"", 0, "", ""},
+    {"f", 1, "Zg", "Zg=="},
+    {"fo", 2, "Zm8", "Zm8="},
+    {"foo", 3, "Zm9v", "Zm9v"},
+    {"foob", 4, "Zm9vYg", "Zm9vYg=="},
+    {"fooba", 5, "Zm9vYmE", "Zm9vYmE="},
+    {"foobar", 6, "Zm9vYmFy", "Zm9vYmFy"},
+    {"\xff\xff\xff", 3, "____", "////"},
+    {"\xfb\xef\xbe", 3, "----", "++++"},
+    {"\x00\x10\x83", 3, "ABCD", "ABCD"},
 };
 
 static void known_texts(void **state)
@@ -38,6 +39,13 @@ static void known_texts(void **state)
         assert_int_equal(text.len, strlen(known[i].text));
         assert_true(span_equal_cstr(buf_span(&text), known[i].text));
         assert_true(base64url_get(buf_span(&text), bytes, &len));
+        assert_true(span_equal(span_of(bytes, len), span_of(known[i].bytes, known[i].len)));
+
+        buf_clear(&text);
+        base64_put(span_of(known[i].bytes, known[i].len), &text);
+        assert_int_equal(text.len, base64_len(known[i].len));
+        assert_true(span_equal_cstr(buf_span(&text), known[i].padded));
+        assert_true(base64_get(buf_span(&text), bytes, &len));
         assert_true(span_equal(span_of(bytes, len), span_of(known[i].bytes, known[i].len)));
         buf_fini(&text);
     }
@@ -58,6 +66,21 @@ static void other_spellings_are_refused(void **state)
     uint8_t bytes[16];
     size_t len;
     assert_false(base64url_get(span_of("Zm\0v", 4), bytes, &len));
+}
+
+static void other_paddings_are_refused(void **state)
+{
+    static const char *const bad[] = {
+        "A",      "Zg",       "Zg=",      "Zm8",  "Zm8==", "Zh==",   "Zm9=", "Z===",     "====",      "=",
+        "Zg==Zg", "Zg==Zg==", "Zm9vZ=g=", "Zm-v", "Zm_v",  "Zm9v\n", " Zm9", "Zm9v====", "Zm9vYmE==", "Zm\xc3v",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        uint8_t bytes[16];
+        size_t len;
+        if (base64_get(span_cstr(bad[i]), bytes, &len))
+            fail_msg("\"%s\" was decoded", bad[i]);
+    }
 }
 
 /* Every text of three characters that decodes is the encoding of what it decodes to. */
@@ -85,6 +108,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_texts),
         cmocka_unit_test(other_spellings_are_refused),
+        cmocka_unit_test(other_paddings_are_refused),
         cmocka_unit_test(decoding_is_injective),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

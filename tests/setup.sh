@@ -45,14 +45,14 @@ group_test() {
     need_server
 }
 
-# The drivers of Node.js are pinned by a lock file; npm is asked only when they are not there yet. Without them their
-# tests are skipped: a registry out of reach must not stop all others.
-install_node_drivers() {
-    local folder=tests/e2e/node
-    [ $folder/node_modules/.package-lock.json -nt $folder/package-lock.json ] && return
+# What npm brings is pinned by lock files; it is asked only when something is not there yet. Tests of what is missing are
+# skipped: a registry out of reach must not stop all others.
+install_locked() {
+    local folder=$1 what=$2
+    [ "$folder/node_modules/.package-lock.json" -nt "$folder/package-lock.json" ] && return
     echo "setup: npm ci in $folder"
-    timeout 300 npm ci --prefix $folder --loglevel=error --fetch-retries=1 --no-audit --no-fund --ignore-scripts ||
-        echo "setup: warning: npm failed, so the tests of Node.js drivers will be skipped" >&2
+    timeout 300 npm ci --prefix "$folder" --loglevel=error --fetch-retries=1 --no-audit --no-fund --ignore-scripts ||
+        echo "setup: warning: npm failed, so the tests of $what will be skipped" >&2
 }
 
 group_fuzz() {
@@ -128,4 +128,9 @@ for group in "$@"; do
     "group_$group"
 done
 [ ${#missing[@]} -eq 0 ] || install_missing
-case " $* " in *" test "*) install_node_drivers ;; esac
+case " $* " in
+*" test "*)
+    install_locked tests/e2e/node "Node.js drivers"
+    install_locked tests/e2e/servers "PostgreSQL 16 to 18"
+    ;;
+esac

@@ -5,7 +5,6 @@ It knows each driver's spelling of TLS, certificates and channel binding, and mu
 attempt. Where a driver lacks something, Client.can() says so.
 """
 import asyncio
-import functools
 import os
 import pathlib
 import re
@@ -130,21 +129,21 @@ PSQL_NEXT = ("SELECT current_setting('pgseek.next_cursor') AS c \\gset\n\\if `te
 
 def psql_login(attempt, library=None, **more):
     script = PSQL_FIRST + (PSQL_NEXT * PSQL_PAGES if attempt.is_paged else "")
-    env = {**os.environ, "PGAPPNAME": "psql", "LC_ALL": "C.UTF-8"}
-    if library:
-        env["LD_LIBRARY_PATH"] = str(library)
-    run = subprocess.run([psql_program(), "-X", "-q", "-A", "-t", "-w", "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=verbose", "-d", libpq_dsn(attempt, **more)],
-                         input=script, env=env, capture_output=True, text=True, timeout=60)
+    run = subprocess.run(psql_command(attempt, **more), env=psql_env(library), input=script, capture_output=True, text=True, timeout=60)
     if run.returncode == 0:
         return Outcome([int(line.split("|")[0]) for line in run.stdout.splitlines()], text=run.stderr)
     said = re.search(r"(?:FATAL|ERROR):  ([0-9A-Z]{5}):", run.stderr)
     return Outcome(sqlstate=said.group(1) if said else "", text=run.stderr)
 
 
-@functools.lru_cache(None)
-def psql_program():
+def psql_command(attempt, **more):
     """The program itself: Debian's wrapper in /usr/bin would choose a version of its own."""
-    return str(cluster.program_path("psql"))
+    return [cluster.program_path("psql"), "-X", "-q", "-A", "-t", "-w", "-v", "ON_ERROR_STOP=1", "-d", libpq_dsn(attempt, **more)]
+
+
+def psql_env(library=None):
+    """`library`: the folder of another libpq."""
+    return {**os.environ, "PGAPPNAME": "psql", "LC_ALL": "C.UTF-8", **({"LD_LIBRARY_PATH": str(library)} if library else {})}
 
 
 # ---- asyncpg ----------------------------------------------------------------------------------------------------------

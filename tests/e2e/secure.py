@@ -10,14 +10,16 @@ import shutil
 import signal
 import socket
 import ssl
+import tempfile
 
+import certificates as certs
 import clients
 import cluster
 import wire
 
 # Users by what the server asks of them; each one's password is password_of(). The server's own line for each is below.
 METHODS = {"by_trust": "trust", "by_password": "password", "by_md5": "md5", "by_scram": "scram-sha-256"}
-OTHERS = {"alice": "trust", "bob": "trust", "with_tls": "trust", "without_tls": "trust", "by_cert": "cert map=proxy",
+OTHERS = {"alice": "trust", "bob": "trust", "with_map": "trust", "with_tls": "trust", "without_tls": "trust", "by_cert": "cert map=proxy",
           "expired": "scram-sha-256", "no_verifier": "scram-sha-256", "lookup": "trust"}
 NOBODY = "nobody_at_all"
 ROWS = 21  # of feed 1: three whole pages
@@ -135,12 +137,17 @@ def private_file(path, text):
     return path
 
 
+def scram_keys(password, salt, iterations):
+    """ClientKey and ServerKey, base64."""
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, iterations)
+    return tuple(base64.b64encode(hmac.digest(salted, text, "sha256")).decode() for text in (b"Client Key", b"Server Key"))
+
+
 def scram_secret(password, salt=b"a salt of 16 byt", iterations=4096):
     """What PostgreSQL keeps of a password."""
-    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, iterations)
-    client_key, server_key = (hmac.digest(salted, text, "sha256") for text in (b"Client Key", b"Server Key"))
-    parts = [base64.b64encode(part).decode() for part in (salt, hashlib.sha256(client_key).digest(), server_key)]
-    return f"SCRAM-SHA-256${iterations}:{parts[0]}${parts[1]}:{parts[2]}"
+    client_key, server_key = scram_keys(password, salt, iterations)
+    stored_key = base64.b64encode(hashlib.sha256(base64.b64decode(client_key)).digest()).decode()
+    return f"SCRAM-SHA-256${iterations}:{base64.b64encode(salt).decode()}${stored_key}:{server_key}"
 
 
 def userlist(secrets):
@@ -157,7 +164,7 @@ host    all  by_scram   all        scram-sha-256
 local   all  all                   relay
 host    all  all        all        relay
 """
-IDENT = "people  alice  with_map\n"
+IDENT = 'people  alice  with_map\npeople  "{}"  with_map\n'.format(certs.ODD_NAME.replace('"', '""'))
 
 
 class Proxies:
@@ -200,6 +207,13 @@ class Proxies:
     def stop(self):
         for proxy in self.started.values():
             proxy.stop()
+
+
+def start_proxy(directory, server, databases, **settings):
+    """A pgseek in a new folder of `directory`; the caller stops it."""
+    proxy = cluster.Proxy(pathlib.Path(tempfile.mkdtemp(prefix="p", dir=directory)), server)
+    listen = "127.0.0.1, ::1" if cluster.HAS_IPV6 else "127.0.0.1"
+    return proxy.start(databases, **{"listen_addr": listen, **settings})
 
 
 def attempt_at(endpoint, user, database, leg=clients.PLAIN, **more):

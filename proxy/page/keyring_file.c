@@ -14,6 +14,7 @@
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 
+#include "../admin/whole_file.h"
 #include "../protocol/base64.h"
 
 #define KEYRING_FILE_MAX ((size_t)64 * 1024) /* bytes: 64 keys and a page of comments */
@@ -40,89 +41,14 @@ bool keyring_line_random(struct keyring_line *line)
     return RAND_bytes(line->id, sizeof line->id) == 1 && RAND_priv_bytes(line->secret, sizeof line->secret) == 1;
 }
 
-/* ---- the whole file as text ---- */
-
-struct keyring_text {
-    uint8_t *ptr; /* KEYRING_FILE_MAX bytes */
-    size_t len;
-    struct stat stat;
-};
-
-static void keyring_text_fini(struct keyring_text *text)
-{
-    if (text->ptr)
-        OPENSSL_cleanse(text->ptr, KEYRING_FILE_MAX);
-    mem_free(text->ptr);
-    text->ptr = NULL;
-}
-
-/* As PostgreSQL treats private keys: for their owner alone, except that root's may be readable by a group. Root takes a
- * file of any owner, since it may start a proxy that becomes that owner. */
-static bool keyring_check_mode(const char *path, const struct stat *st, struct pgseek_error *error)
-{
-    mode_t forbidden = st->st_uid == 0 ? S_IWGRP | S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO;
-    if (!S_ISREG(st->st_mode)) {
-        keyring_fault(error, "key file \"%.150s\" is not a regular file", path);
-        return false;
-    }
-    if (st->st_uid != geteuid() && st->st_uid != 0 && geteuid() != 0) {
-        keyring_fault(error, "key file \"%.150s\" belongs to another user: chown it to the user that runs pgseek",
-                      path);
-        return false;
-    }
-    if (st->st_mode & forbidden) {
-        keyring_fault(error, "key file \"%.150s\" has mode %04o, others could use its keys: chmod 0600 it", path,
-                      (unsigned)(st->st_mode & 07777));
-        return false;
-    }
-    return true;
-}
-
-static bool keyring_read_all(int fd, struct keyring_text *text)
-{
-    for (;;) {
-        ssize_t got = read(fd, text->ptr + text->len, KEYRING_FILE_MAX - text->len);
-        if (got == 0)
-            return true;
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return false;
-        text->len += (size_t)got;
-        if (text->len == KEYRING_FILE_MAX) {
-            errno = EFBIG;
-            return false;
-        }
-    }
-}
-
 /* False with *error; *is_missing tells the one failure that keygen welcomes. */
-static bool keyring_text_read(const char *path, struct keyring_text *text, bool *is_missing, struct pgseek_error *error)
+static bool keyring_text_read(const char *path, struct whole_file *text, bool *is_missing, struct pgseek_error *error)
 {
-    bool ok = false;
-    *text = (struct keyring_text){0};
-    /* O_NONBLOCK: a FIFO in the file's place must be refused, not waited for. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    *is_missing = fd < 0 && errno == ENOENT;
-    if (fd < 0 || fstat(fd, &text->stat) < 0) {
-        keyring_fault(error, "key file \"%.150s\" cannot be opened: %s", path, strerror(errno));
-        goto out;
-    }
-    if (!keyring_check_mode(path, &text->stat, error))
-        goto out;
-    text->ptr = mem_alloc(KEYRING_FILE_MAX);
-    if (!text->ptr) {
-        keyring_fault(error, "key file \"%.150s\": out of memory", path);
-        goto out;
-    }
-    ok = keyring_read_all(fd, text);
+    char why[WHOLE_FILE_WHY];
+    bool ok = whole_file_read(path, WHOLE_FILE_SECRET, KEYRING_FILE_MAX, text, why);
+    *is_missing = !ok && text->error == ENOENT;
     if (!ok)
-        keyring_fault(error, "key file \"%.150s\" cannot be read: %s", path, strerror(errno));
-out:
-    if (fd >= 0)
-        close(fd);
-    if (!ok)
-        keyring_text_fini(text);
+        keyring_fault(error, "key file \"%.150s\" %s", path, why);
     return ok;
 }
 
@@ -239,20 +165,20 @@ static bool keyring_lines_read(const char *path, struct span text, struct keyrin
 bool keyring_file_read(const char *path, struct keyring_line line[KEYRING_MAX_KEYS], size_t *count,
                        struct pgseek_error *error)
 {
-    struct keyring_text text;
+    struct whole_file text;
     bool is_missing;
     size_t front;
     *count = 0;
     if (!keyring_text_read(path, &text, &is_missing, error))
         return false;
-    bool ok = keyring_lines_read(path, span_of(text.ptr, text.len), line, count, &front, error);
+    bool ok = keyring_lines_read(path, whole_file_span(&text), line, count, &front, error);
     if (ok && *count == 0) {
         keyring_fault(error, "key file \"%.150s\" holds no key: make one with pgseek keygen", path);
         ok = false;
     }
     if (!ok)
         OPENSSL_cleanse(line, sizeof *line * KEYRING_MAX_KEYS);
-    keyring_text_fini(&text);
+    whole_file_fini(&text);
     return ok;
 }
 
@@ -372,7 +298,7 @@ static bool keyring_replace(const char *path, struct span bytes, const struct st
 
 bool keyring_generate(const char *path, struct pgseek_error *error)
 {
-    struct keyring_text text;
+    struct whole_file text;
     struct buf renewed = {0};
     char real[PATH_MAX];
     bool is_missing;
@@ -384,7 +310,7 @@ bool keyring_generate(const char *path, struct pgseek_error *error)
         goto out;
     }
     buf_clear(&renewed);
-    if (!keyring_renew(path, span_of(text.ptr, text.len), &renewed, error))
+    if (!keyring_renew(path, whole_file_span(&text), &renewed, error))
         goto out;
     /* A link to the file stays a link. */
     const char *target = !is_missing && realpath(path, real) ? real : path;
@@ -395,6 +321,6 @@ out:
     if (renewed.ptr)
         OPENSSL_cleanse(renewed.ptr, renewed.cap);
     buf_fini(&renewed);
-    keyring_text_fini(&text);
+    whole_file_fini(&text);
     return ok;
 }

@@ -94,6 +94,20 @@ const struct conf_database *conf_find_database(const struct conf *conf, const ch
     return exact ? exact : conf_find_exact(conf, "*");
 }
 
+struct conf_server_leg conf_server_leg(const struct conf *conf, const struct conf_database *database)
+{
+    const struct conf_tls *tls = &conf->server_tls;
+    const char *ca_file = database->sslrootcert ? database->sslrootcert : tls->ca_file;
+    return (struct conf_server_leg){
+        .sslmode = database->sslmode == CONF_SSL_INHERIT ? tls->sslmode : database->sslmode,
+        .sslnegotiation = database->sslnegotiation == CONF_SSLNEGOTIATION_INHERIT ? conf->server_tls_sslnegotiation
+                                                                                  : database->sslnegotiation,
+        .ca_file = strcmp(ca_file, CONF_SSLROOTCERT_SYSTEM) == 0 ? "" : ca_file,
+        .cert_file = database->sslcert ? database->sslcert : tls->cert_file,
+        .key_file = database->sslkey ? database->sslkey : tls->key_file,
+    };
+}
+
 static void conf_write_where(const struct conf *conf, unsigned line, char where[CONF_WHERE_BYTES])
 {
     const char *path = conf->path ? conf->path : "the configuration";

@@ -136,6 +136,17 @@ void conf_unref(struct conf *conf);
 /* The line that serves a database name, or NULL. */
 const struct conf_database *conf_find_database(const struct conf *conf, const char *name);
 
+/* The server leg of one line of [databases]: what it says itself, and the server_tls_ options where it is silent. */
+#define CONF_SSLROOTCERT_SYSTEM "system" /* the authorities that the system trusts, instead of a file's */
+struct conf_server_leg {
+    enum conf_sslmode sslmode; /* AUTO is still to be resolved for each host */
+    enum conf_sslnegotiation sslnegotiation;
+    const char *ca_file; /* each "": none */
+    const char *cert_file;
+    const char *key_file;
+};
+struct conf_server_leg conf_server_leg(const struct conf *conf, const struct conf_database *database);
+
 /* For complaints about a setting's meaning, found after the file was read: "proxy.conf:12", or the path alone for a
  * default. `field` is the address of the setting in *conf. */
 #define CONF_WHERE_BYTES 320

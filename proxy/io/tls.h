@@ -23,12 +23,12 @@ enum tls_state {
     TLS_FAILED /* tls_why() says why; an alert may be waiting in tls_output() */
 };
 
-/* `is_direct`: the client began without SSLRequest, so ALPN must have chosen "postgresql". NULL when out of memory. The
- * context need not outlive it. */
-struct tls *tls_accept(const struct tls_context *context, bool is_direct) MUST_USE;
+/* `is_direct`: TLS began without SSLRequest, so ALPN must have chosen "postgresql". NULL when out of memory. Both keep
+ * a reference to the context. */
+struct tls *tls_accept(struct tls_context *context, bool is_direct) MUST_USE;
 /* `host`: a name (sent as SNI) or an address; where the context verifies names it is what the certificate must be for.
  * The ClientHello waits in tls_output(). */
-struct tls *tls_connect(const struct tls_context *context, const char *host) MUST_USE;
+struct tls *tls_connect(struct tls_context *context, const char *host, bool is_direct) MUST_USE;
 void tls_free(struct tls *tls);
 
 enum tls_state tls_state(const struct tls *tls);
@@ -40,8 +40,8 @@ const char *tls_why(const struct tls *tls);
  * first plaintext. Nothing decrypted stays inside. Look at tls_state() and tls_output() afterwards. */
 size_t tls_read(struct tls *tls, struct span cipher, uint8_t *plain, size_t room) MUST_USE;
 
-/* Encrypts all of the pieces, appending to `cipher`; small pieces share a record. False when out of memory or not
- * TLS_OPEN. */
+/* Encrypts all of the pieces, appending to `cipher`; small pieces share a record. A peer that has ended may still be
+ * answered. False when out of memory (TLS_FAILED then), before TLS_OPEN, and after tls_finish(). */
 bool tls_write(struct tls *tls, const struct iovec *pieces, size_t npieces, struct buf *cipher) MUST_USE;
 
 /* Says close_notify, once; it waits in tls_output(). */

@@ -1,7 +1,7 @@
 /* tls_context.h - what many connections share: certificate, key, authorities, versions, tickets.
  *
  * It reads files and settings and must not know connections. A context is immutable once made and may be used by all
- * threads; connections made from it keep what they need, so that a reload can replace it under them. */
+ * threads. It counts references: connections keep the one that they were made from, so that a reload can replace it. */
 #ifndef TLS_CONTEXT_H
 #define TLS_CONTEXT_H
 
@@ -20,6 +20,8 @@ bool tls_context_for_clients(const struct conf *conf, struct tls_context **conte
 /* One line of [databases]. *context is NULL when none of its hosts is to be reached with TLS. */
 bool tls_context_for_server(const struct conf *conf, const struct conf_database *database, struct tls_context **context,
                             FILE *complaints) MUST_USE;
+/* Counted: connections keep theirs. NULL is nobody's and may be given to both. */
+struct tls_context *tls_context_ref(struct tls_context *context);
 void tls_context_free(struct tls_context *context);
 
 /* How the server at this host of the line is to be reached: CONF_SSL_AUTO is resolved (disable on this machine: Unix

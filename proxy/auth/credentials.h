@@ -24,8 +24,9 @@ struct credentials {
 
 /* Loads and checks everything the settings name, one against the other: SCRAM without secrets, `cert` without
  * client_tls_ca_file, a map that no file defines are faults with the file and line that ask for them. NULL after
- * writing them to `complaints`. */
-struct credentials *credentials_load(const struct conf *conf, FILE *complaints) MUST_USE;
+ * writing them to `complaints`. `old` (may be NULL) is what a reload replaces: mock secrets stay the same, so that
+ * nobody can tell by a reload which users there are. */
+struct credentials *credentials_load(const struct conf *conf, const struct credentials *old, FILE *complaints) MUST_USE;
 void credentials_free(struct credentials *credentials);
 
 /* What this client must do. */

@@ -1,0 +1,192 @@
+/* credentials.c - loads the files, and checks settings and files against each other. */
+#include "credentials.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+
+#include "../admin/conf.h"
+
+/* What is being loaded. */
+struct credentials_loading {
+    const struct conf *conf;
+    struct credentials *made;
+    FILE *complaints;
+    unsigned faults;
+};
+
+/* ---- complaints ---- */
+
+static void credentials_complain(struct credentials_loading *loading, const char *where, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void credentials_complain(struct credentials_loading *loading, const char *where, const char *format, ...)
+{
+    va_list args;
+    loading->faults++;
+    fprintf(loading->complaints, "%s: ", where);
+    va_start(args, format);
+    vfprintf(loading->complaints, format, args);
+    va_end(args);
+    fputc('\n', loading->complaints);
+}
+
+/* About a setting; `field` is its address in the settings. */
+static void credentials_complain_setting(struct credentials_loading *loading, const void *field, const char *sentence)
+{
+    char where[CONF_WHERE_BYTES];
+    conf_where(loading->conf, field, where);
+    credentials_complain(loading, where, "%s", sentence);
+}
+
+/* About a line of the hba file. */
+static void credentials_complain_rule(struct credentials_loading *loading, unsigned line, const char *sentence)
+{
+    char where[CONF_WHERE_BYTES];
+    snprintf(where, sizeof where, "%s:%u", loading->conf->auth_hba_file, line);
+    credentials_complain(loading, where, "%s", sentence);
+}
+
+/* ---- files ---- */
+
+static void credentials_load_files(struct credentials_loading *loading)
+{
+    const struct conf *conf = loading->conf;
+    struct credentials *made = loading->made;
+    bool has_hba = conf->auth_type == CONF_AUTH_HBA && conf->auth_hba_file[0];
+    if (has_hba)
+        made->hba = hba_load(conf->auth_hba_file, loading->complaints);
+    if (conf->auth_ident_file[0])
+        made->ident = ident_load(conf->auth_ident_file, loading->complaints);
+    if (conf->auth_file[0])
+        made->users = userlist_load(conf->auth_file, loading->complaints);
+    loading->faults += has_hba && !made->hba;
+    loading->faults += conf->auth_ident_file[0] && !made->ident;
+    loading->faults += conf->auth_file[0] && !made->users;
+}
+
+/* ---- settings ---- */
+
+/* A file that nothing reads would look like a protection that is there. */
+static void credentials_check_type(struct credentials_loading *loading)
+{
+    const struct conf *conf = loading->conf;
+    bool is_hba = conf->auth_type == CONF_AUTH_HBA;
+    if (is_hba && !conf->auth_hba_file[0])
+        credentials_complain_setting(loading, &conf->auth_type, "auth_type hba needs auth_hba_file");
+    if (!is_hba && conf->auth_hba_file[0])
+        credentials_complain_setting(loading, &conf->auth_hba_file,
+                                     "auth_hba_file is read with auth_type = hba only: set it, or remove the file");
+    if (!is_hba && conf->auth_ident_file[0])
+        credentials_complain_setting(loading, &conf->auth_ident_file,
+                                     "auth_ident_file is for maps of auth_hba_file: set auth_type = hba, or remove it");
+}
+
+static bool credentials_has_secrets(const struct conf *conf)
+{
+    return conf->auth_file[0] || conf->auth_user[0];
+}
+
+static bool credentials_query_takes_user(const char *query)
+{
+    for (const char *at = query; (at = strstr(at, "$1")); at += 2)
+        if (!strchr("0123456789", at[2]) || !at[2])
+            return true;
+    return false;
+}
+
+static void credentials_check_secrets(struct credentials_loading *loading)
+{
+    const struct conf *conf = loading->conf;
+    if (conf->auth_type == CONF_AUTH_SCRAM && !credentials_has_secrets(conf))
+        credentials_complain_setting(loading, &conf->auth_type,
+                                     "auth_type scram-sha-256 needs secrets: set auth_file or auth_user");
+    if (!conf->auth_user[0])
+        return;
+    if (!conf->auth_query[0])
+        credentials_complain_setting(loading, &conf->auth_user, "auth_user asks auth_query, which is empty");
+    else if (!credentials_query_takes_user(conf->auth_query))
+        credentials_complain_setting(loading, &conf->auth_query, "auth_query does not mention $1, the user");
+}
+
+/* ---- rules ---- */
+
+static bool credentials_check_map(void *arg, const char *map, unsigned line)
+{
+    struct credentials_loading *loading = arg;
+    const struct ident *ident = loading->made->ident;
+    char sentence[CONF_WHERE_BYTES];
+    if (!loading->conf->auth_ident_file[0])
+        credentials_complain_rule(loading, line, "a map needs auth_ident_file");
+    else if (ident && !ident_has_map(ident, map)) { /* else its own faults were told */
+        snprintf(sentence, sizeof sentence, "auth_ident_file has no map \"%s\"", map);
+        credentials_complain_rule(loading, line, sentence);
+    }
+    return true;
+}
+
+static void credentials_check_rules(struct credentials_loading *loading)
+{
+    const struct conf *conf = loading->conf;
+    const struct hba *hba = loading->made->hba;
+    if (!hba)
+        return;
+    unsigned line = hba_needs_secrets(hba);
+    if (line && !credentials_has_secrets(conf))
+        credentials_complain_rule(loading, line, "method scram-sha-256 needs secrets: set auth_file or auth_user");
+    line = hba_needs_certificates(hba);
+    if (line && conf->client_tls.sslmode == CONF_SSL_DISABLE)
+        credentials_complain_rule(loading, line, "a client certificate needs TLS: client_tls_sslmode is disable");
+    else if (line && !conf->client_tls.ca_file[0])
+        credentials_complain_rule(loading, line, "a client certificate needs client_tls_ca_file to verify it");
+    hba_each_map(hba, credentials_check_map, loading);
+}
+
+/* ---- the whole ---- */
+
+static bool credentials_get_seed(struct credentials *made, const struct credentials *old)
+{
+    if (!old)
+        return RAND_priv_bytes(made->seed, sizeof made->seed) == 1;
+    memcpy(made->seed, old->seed, sizeof made->seed);
+    return true;
+}
+
+struct credentials *credentials_load(const struct conf *conf, const struct credentials *old, FILE *complaints)
+{
+    struct credentials_loading loading = {.conf = conf, .complaints = complaints};
+    loading.made = mem_zalloc(sizeof *loading.made);
+    if (!loading.made || !credentials_get_seed(loading.made, old)) {
+        fputs("credentials cannot be loaded: no memory or no randomness\n", complaints);
+        credentials_free(loading.made);
+        return NULL;
+    }
+    loading.made->otherwise = conf->auth_type == CONF_AUTH_SCRAM ? HBA_SCRAM : HBA_RELAY;
+    credentials_load_files(&loading);
+    credentials_check_type(&loading);
+    credentials_check_secrets(&loading);
+    credentials_check_rules(&loading);
+    if (loading.faults == 0)
+        return loading.made;
+    credentials_free(loading.made);
+    return NULL;
+}
+
+void credentials_free(struct credentials *credentials)
+{
+    if (!credentials)
+        return;
+    hba_free(credentials->hba);
+    ident_free(credentials->ident);
+    userlist_free(credentials->users);
+    OPENSSL_cleanse(credentials->seed, sizeof credentials->seed);
+    mem_free(credentials);
+}
+
+struct hba_verdict credentials_decide(const struct credentials *credentials, const struct hba_client *client)
+{
+    if (credentials->hba)
+        return hba_decide(credentials->hba, client);
+    return (struct hba_verdict){.method = credentials->otherwise};
+}

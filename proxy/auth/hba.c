@@ -58,7 +58,7 @@ struct hba *hba_read(struct span text, const char *name, FILE *complaints)
         hba_read_rules(hba, &reading);
     else
         rule_complain(&reading, 0, "out of memory");
-    if (reading.faults == 0 && hba->count == 0)
+    if (hba && reading.faults == 0 && hba->count == 0)
         rule_complain(&reading, reading.number, "there is no rule, so nobody could connect");
     if (reading.faults == 0)
         return hba;

@@ -169,7 +169,7 @@ static bool hba_read_where(struct hba_line *line)
 
 static bool hba_read_clientcert(struct hba_line *line, const char *value)
 {
-    unsigned clientcert;
+    unsigned clientcert = HBA_CLIENTCERT_FULL;
     struct hba_rule *rule = line->rule;
     if (rule->connections != HBA_TLS)
         return hba_refuse(line, "clientcert can be asked for on hostssl lines only");
@@ -224,7 +224,7 @@ static bool hba_read_options(struct hba_line *line)
 
 static bool hba_read_method(struct hba_line *line)
 {
-    unsigned method;
+    unsigned method = HBA_REJECT;
     const char *text = hba_single(line, "method");
     if (!text || !hba_find_word(line, hba_methods, text, &method, "method", "relay, scram-sha-256, cert and reject"))
         return false;

@@ -1,14 +1,17 @@
 /* userlist.h - the auth_file: users and their SCRAM secrets, in PgBouncer's format.
  *
- * It knows the file's grammar and must not know who asks. Lines are "user" "secret", a quote inside doubled; a line
- * that begins with ; is a comment. Plain passwords and md5 hashes are refused with the line's number: the proxy keeps
- * nothing that somebody could log in with. */
+ * It knows the file's grammar and must not know who asks. Lines are "user" "secret", a quote inside doubled; a third
+ * string is taken when it is empty, as PgBouncer's mkauth writes it; a line that begins with ; is a comment. Plain
+ * passwords and md5 hashes are refused with the line's number: the proxy keeps nothing that somebody could log in
+ * with. */
 #ifndef USERLIST_H
 #define USERLIST_H
 
 #include <stdio.h>
 
 #include "secret.h"
+
+#define USERLIST_NAME_MAX 63u /* bytes: PostgreSQL has no longer ones */
 
 struct userlist;
 
@@ -18,8 +21,15 @@ struct userlist *userlist_load(const char *path, FILE *complaints) MUST_USE;
 /* The same from memory, for tests and the fuzzer; `name` stands for the file in complaints. */
 struct userlist *userlist_read(struct span text, const char *name, FILE *complaints) MUST_USE;
 void userlist_free(struct userlist *list); /* wipes */
-size_t userlist_count(const struct userlist *list);
+
 /* NULL when unknown. Valid as long as the list. */
 const struct secret *userlist_find(const struct userlist *list, struct span user);
+/* A secret whose count and salt's length are those of most users, as far as one can tell: the first. NULL when the list
+ * is empty. */
+const struct secret *userlist_typical(const struct userlist *list);
+
+size_t userlist_count(const struct userlist *list);
+/* Appends the n-th line, as it may be read again. */
+void userlist_put(const struct userlist *list, size_t n, struct buf *out);
 
 #endif

@@ -13,6 +13,7 @@
 #include "admin/log.h"
 #include "admin/reference.h"
 #include "io/server.h"
+#include "io/snapshot.h"
 #include "page/keyring.h"
 
 #ifndef PGSEEK_VERSION
@@ -30,7 +31,7 @@ static const char usage_text[] =
     "\n"
     "options:\n"
     "  -d, --daemon              go into the background\n"
-    "  -t, --check               check the configuration and the key file, then exit\n"
+    "  -t, --check               check the configuration and the files it names, then exit\n"
     "  -v, --verbose             log more\n"
     "  -q, --quiet               log warnings and errors only\n"
     "  -V, --version             print the version\n"
@@ -93,16 +94,15 @@ static void set_threshold(const struct arguments *arguments, const struct conf *
 /* What a start would load, without a port. */
 static int check(struct conf *conf)
 {
-    struct pgseek_error error = {0};
-    struct keyring *keyring =
-        conf->cursor_key_file[0] ? keyring_load(conf->cursor_key_file, &error) : keyring_ephemeral();
-    if (keyring)
-        puts("configuration ok");
-    else
-        fprintf(stderr, "pgseek: %s: %s %s\n", conf->cursor_key_file, error.message, error.hint);
-    keyring_free(keyring);
-    conf_unref(conf);
-    return keyring ? 0 : 1;
+    struct snapshot *snapshot = snapshot_new(conf, NULL, stderr);
+    if (!snapshot)
+        return 1;
+    if (log_threshold < LOG_WARNING)
+        log_threshold = LOG_WARNING;
+    snapshot_announce(snapshot, NULL);
+    snapshot_unref(snapshot);
+    puts("configuration ok");
+    return 0;
 }
 
 static int serve_main(int argc, char **argv)

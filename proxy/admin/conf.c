@@ -98,11 +98,13 @@ struct conf_server_leg conf_server_leg(const struct conf *conf, const struct con
 {
     const struct conf_tls *tls = &conf->server_tls;
     const char *ca_file = database->sslrootcert ? database->sslrootcert : tls->ca_file;
+    bool is_system_ca = strcmp(ca_file, CONF_SSLROOTCERT_SYSTEM) == 0;
     return (struct conf_server_leg){
         .sslmode = database->sslmode == CONF_SSL_INHERIT ? tls->sslmode : database->sslmode,
         .sslnegotiation = database->sslnegotiation == CONF_SSLNEGOTIATION_INHERIT ? conf->server_tls_sslnegotiation
                                                                                   : database->sslnegotiation,
-        .ca_file = strcmp(ca_file, CONF_SSLROOTCERT_SYSTEM) == 0 ? "" : ca_file,
+        .is_system_ca = is_system_ca,
+        .ca_file = is_system_ca ? "" : ca_file,
         .cert_file = database->sslcert ? database->sslcert : tls->cert_file,
         .key_file = database->sslkey ? database->sslkey : tls->key_file,
     };

@@ -141,6 +141,7 @@ const struct conf_database *conf_find_database(const struct conf *conf, const ch
 struct conf_server_leg {
     enum conf_sslmode sslmode; /* AUTO is still to be resolved for each host */
     enum conf_sslnegotiation sslnegotiation;
+    bool is_system_ca;   /* sslrootcert=system was asked for; ca_file is "" then */
     const char *ca_file; /* each "": none */
     const char *cert_file;
     const char *key_file;

@@ -119,20 +119,46 @@ static bool server_open_log(const struct conf *conf)
     return false;
 }
 
-/* conf_load() writes its complaints to a stream; each of their lines becomes one of the log's. */
+/* Complaints are written to a stream; each of their lines becomes one of the log's. */
+struct server_complaints {
+    FILE *stream; /* NULL when out of memory */
+    char *text;
+    size_t len;
+};
+
+static void server_log_complaints(struct server_complaints *complaints)
+{
+    char *rest = NULL;
+    fclose(complaints->stream);
+    for (char *line = complaints->text ? strtok_r(complaints->text, "\n", &rest) : NULL; line;
+         line = strtok_r(NULL, "\n", &rest))
+        log_at(LOG_ERROR, "%s", line);
+    free(complaints->text); /* open_memstream's */
+}
+
+static struct snapshot *server_make_snapshot(struct conf *conf, const struct snapshot *old)
+{
+    struct server_complaints complaints = {0};
+    complaints.stream = open_memstream(&complaints.text, &complaints.len);
+    if (!complaints.stream) {
+        conf_unref(conf);
+        return NULL;
+    }
+    struct snapshot *snapshot = snapshot_new(conf, old, complaints.stream);
+    server_log_complaints(&complaints);
+    if (snapshot)
+        snapshot_announce(snapshot, old);
+    return snapshot;
+}
+
 static struct conf *server_load_conf(const char *path)
 {
-    char *text = NULL;
-    size_t len = 0;
-    FILE *complaints = open_memstream(&text, &len);
-    if (!complaints)
+    struct server_complaints complaints = {0};
+    complaints.stream = open_memstream(&complaints.text, &complaints.len);
+    if (!complaints.stream)
         return NULL;
-    struct conf *conf = conf_load(path, complaints);
-    fclose(complaints);
-    char *rest = NULL;
-    for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
-        log_at(LOG_ERROR, "%s", line);
-    free(text);
+    struct conf *conf = conf_load(path, complaints.stream);
+    server_log_complaints(&complaints);
     return conf;
 }
 
@@ -142,7 +168,7 @@ static void server_reload(struct server *server)
         log_at(LOG_ERROR, "the old log stays in use");
     log_at(LOG_INFO, "got SIGHUP, reading %s again", server->options->conf_path);
     struct conf *conf = server_load_conf(server->options->conf_path);
-    struct snapshot *snapshot = conf ? snapshot_new(conf, server->snapshot) : NULL;
+    struct snapshot *snapshot = conf ? server_make_snapshot(conf, server->snapshot) : NULL;
     if (!snapshot) {
         log_at(LOG_ERROR, "reload failed: the old settings stay in force");
         return;
@@ -310,7 +336,7 @@ static bool server_start(struct server *server)
         return false;
     }
     server->has_loop = true;
-    server->snapshot = snapshot_new(conf_ref(server->options->conf), NULL);
+    server->snapshot = server_make_snapshot(conf_ref(server->options->conf), NULL);
     return server->snapshot && server_settle_in(server);
 }
 

@@ -1,4 +1,4 @@
-/* snapshot.h - what a reload replaces as one: the settings and the keys that cursors are sealed with.
+/* snapshot.h - what a reload replaces as one: the settings, and all that is made of the files they name.
  *
  * It counts references and must not know who holds it. Workers keep the one that they serve; a failed reload leaves it
  * in force. */
@@ -6,23 +6,35 @@
 #define SNAPSHOT_H
 
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "../protocol/bytes.h"
 
 struct conf;
+struct conf_database;
 struct keyring;
+struct tls_context;
 
 struct snapshot {
     _Atomic int refs;
     struct conf *conf;
     struct keyring *keyring;
+    struct tls_context *client_tls;  /* NULL: clients are answered "no" */
+    struct tls_context **server_tls; /* one for each line of [databases]: see snapshot_tls() */
 };
 
-/* Takes the settings over (also on failure: they are released then) and loads the keys they name. Without a key file it
- * makes one that dies with the process, or keeps the one that `old` (may be NULL) has made. NULL after
- * logging why. */
-struct snapshot *snapshot_new(struct conf *conf, const struct snapshot *old) MUST_USE;
+/* Takes the settings over (also on failure: they are released then) and loads everything that they name: the keys of
+ * cursors, certificates and keys of TLS. Without a key file it makes one that dies with the process, or keeps the one
+ * that `old` (may be NULL) has made. NULL after writing a line to `complaints` for each fault: a start, a reload and a
+ * mere check find the same ones. */
+struct snapshot *snapshot_new(struct conf *conf, const struct snapshot *old, FILE *complaints) MUST_USE;
 struct snapshot *snapshot_ref(struct snapshot *snapshot);
 void snapshot_unref(struct snapshot *snapshot);
+
+/* Logs what an operator should know of it: which key seals, and which ways to servers are not protected. */
+void snapshot_announce(const struct snapshot *snapshot, const struct snapshot *old);
+
+/* What connections to the servers of this line (of snapshot->conf) are made from; NULL when none of them has TLS. */
+struct tls_context *snapshot_tls(const struct snapshot *snapshot, const struct conf_database *database);
 
 #endif

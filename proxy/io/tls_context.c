@@ -377,7 +377,7 @@ bool tls_context_for_clients(const struct conf *conf, struct tls_context **conte
 
 /* ---- the server leg ---- */
 
-static bool tls_is_local(const char *host)
+bool tls_host_is_local(const char *host)
 {
     struct in_addr ip4;
     struct in6_addr ip6;
@@ -398,7 +398,7 @@ enum conf_sslmode tls_mode_for_host(const struct conf *conf, const struct conf_d
         return CONF_SSL_DISABLE;
     if (mode != CONF_SSL_AUTO)
         return mode;
-    return tls_is_local(name) ? CONF_SSL_DISABLE : CONF_SSL_VERIFY_FULL;
+    return tls_host_is_local(name) ? CONF_SSL_DISABLE : CONF_SSL_VERIFY_FULL;
 }
 
 /* The strictest mode of the line's hosts. They differ in no other way than having no TLS. */
@@ -411,6 +411,15 @@ static enum conf_sslmode tls_mode_for_line(const struct conf *conf, const struct
             strictest = mode;
     }
     return strictest;
+}
+
+bool tls_context_is_alike(const struct conf *conf, const struct conf_database *one, const struct conf_database *other)
+{
+    struct conf_server_leg a = conf_server_leg(conf, one);
+    struct conf_server_leg b = conf_server_leg(conf, other);
+    return tls_mode_for_line(conf, one) == tls_mode_for_line(conf, other) && a.sslnegotiation == b.sslnegotiation &&
+           a.is_system_ca == b.is_system_ca && strcmp(a.ca_file, b.ca_file) == 0 &&
+           strcmp(a.cert_file, b.cert_file) == 0 && strcmp(a.key_file, b.key_file) == 0;
 }
 
 /* A setting that a line may have for itself. */
@@ -430,17 +439,15 @@ static int tls_verify_of_servers(const struct tls_wish *wish)
     return wish->sslmode >= CONF_SSL_VERIFY_CA || tls_is_given(&wish->ca) ? SSL_VERIFY_PEER : SSL_VERIFY_NONE;
 }
 
-static void tls_check_line(struct tls_wish *wish, const struct conf_database *database,
-                           enum conf_sslnegotiation sslnegotiation)
+static void tls_check_line(struct tls_wish *wish, const struct conf_server_leg *leg)
 {
-    bool is_system = database->sslrootcert && !tls_is_given(&wish->ca);
     if (wish->sslmode == CONF_SSL_VERIFY_CA && !tls_is_given(&wish->ca))
         tls_complain(wish, &wish->mode,
                      "verify-ca without authorities of your own would take every certificate that anybody's authority "
                      "has issued: use verify-full, or give server_tls_ca_file");
-    else if (is_system && wish->sslmode < CONF_SSL_VERIFY_FULL)
+    else if (leg->is_system_ca && wish->sslmode < CONF_SSL_VERIFY_FULL)
         tls_complain(wish, &wish->mode, "is too weak for sslrootcert=system: use verify-full");
-    if (sslnegotiation == CONF_SSLNEGOTIATION_DIRECT && wish->sslmode < CONF_SSL_REQUIRE)
+    if (leg->sslnegotiation == CONF_SSLNEGOTIATION_DIRECT && wish->sslmode < CONF_SSL_REQUIRE)
         tls_complain(wish, &wish->mode,
                      "is too weak for sslnegotiation=direct, which cannot go on without TLS: use require or stricter");
 }
@@ -465,7 +472,7 @@ bool tls_context_for_server(const struct conf *conf, const struct conf_database 
     wish.ca.path = leg.ca_file;
     wish.cert.path = leg.cert_file;
     wish.key.path = leg.key_file;
-    tls_check_line(&wish, database, leg.sslnegotiation);
+    tls_check_line(&wish, &leg);
     if (tls_begin(&wish, false))
         *context = tls_grant(&wish, tls_verify_of_servers(&wish), wish.sslmode == CONF_SSL_VERIFY_FULL);
     return *context;

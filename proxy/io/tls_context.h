@@ -20,12 +20,16 @@ bool tls_context_for_clients(const struct conf *conf, struct tls_context **conte
 /* One line of [databases]. *context is NULL when none of its hosts is to be reached with TLS. */
 bool tls_context_for_server(const struct conf *conf, const struct conf_database *database, struct tls_context **context,
                             FILE *complaints) MUST_USE;
+/* Whether one context would serve both lines. */
+bool tls_context_is_alike(const struct conf *conf, const struct conf_database *one, const struct conf_database *other);
 /* Counted: connections keep theirs. NULL is nobody's and may be given to both. */
 struct tls_context *tls_context_ref(struct tls_context *context);
 void tls_context_free(struct tls_context *context);
 
-/* How the server at this host of the line is to be reached: CONF_SSL_AUTO is resolved (disable on this machine: Unix
- * socket, loopback address or "localhost"; else verify-full), Unix sockets are always `disable`. */
+/* Whether a host is on this machine: a Unix socket, a loopback address, or "localhost". */
+bool tls_host_is_local(const char *host);
+/* How the server at this host of the line is to be reached: CONF_SSL_AUTO is resolved (disable on this machine, else
+ * verify-full), Unix sockets are always `disable`. */
 enum conf_sslmode tls_mode_for_host(const struct conf *conf, const struct conf_database *database, size_t host);
 
 #endif

@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "flood.h"
 
 _Atomic(enum log_level) log_threshold = LOG_INFO;
 
@@ -108,15 +111,12 @@ size_t log_format(char line[LOG_LINE_MAX], const struct timespec *now, int pid, 
     return len;
 }
 
-void log_write(enum log_level level, const char *format, ...)
+static void __attribute__((format(printf, 2, 0))) log_write_args(enum log_level level, const char *format, va_list args)
 {
     char text[LOG_LINE_MAX];
     char line[LOG_LINE_MAX];
     struct timespec now;
-    va_list args;
-    va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     clock_gettime(CLOCK_REALTIME, &now);
     size_t len = log_format(line, &now, (int)getpid(), level, text);
     /* A full disk or a closed pipe must not stop the proxy: a line that cannot be written is lost. */
@@ -124,4 +124,68 @@ void log_write(enum log_level level, const char *format, ...)
     while (write(log_fd, line, len) < 0 && errno == EINTR)
         continue;
     errno = saved;
+}
+
+void log_write(enum log_level level, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    log_write_args(level, format, args);
+    va_end(args);
+}
+
+/* ---- lines of strangers ---- */
+
+static pthread_mutex_t log_flood_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct flood log_flood;
+
+static const char *const log_kinds[LOG_KINDS] = {
+    [LOG_OF_ATTEMPT] = "login attempts",
+    [LOG_OF_END] = "connections that ended before they had logged in",
+    [LOG_OF_CANCEL] = "cancel requests with an unknown key",
+    [LOG_OF_DROP] = "dropped connections",
+    [LOG_OF_HANDSHAKE] = "failed TLS handshakes",
+};
+
+static int64_t log_clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void log_stranger(enum log_kind kind, enum log_level level, const char *format, ...)
+{
+    if (level < log_threshold)
+        return;
+    pthread_mutex_lock(&log_flood_lock);
+    bool is_admitted = flood_admits(&log_flood, kind, log_clock_ms());
+    pthread_mutex_unlock(&log_flood_lock);
+    if (!is_admitted)
+        return;
+    va_list args;
+    va_start(args, format);
+    log_write_args(level, format, args);
+    va_end(args);
+}
+
+void log_forgive(enum log_kind kind)
+{
+    pthread_mutex_lock(&log_flood_lock);
+    flood_refund(&log_flood, kind);
+    pthread_mutex_unlock(&log_flood_lock);
+}
+
+bool log_catch_up(void)
+{
+    uint64_t due[LOG_KINDS];
+    pthread_mutex_lock(&log_flood_lock);
+    for (enum log_kind kind = 0; kind < LOG_KINDS; kind++)
+        due[kind] = flood_due(&log_flood, kind, log_clock_ms());
+    bool is_over = flood_is_over(&log_flood);
+    pthread_mutex_unlock(&log_flood_lock);
+    for (enum log_kind kind = 0; kind < LOG_KINDS; kind++)
+        if (due[kind] > 0)
+            log_at(LOG_WARNING, "%llu more %s were not logged", (unsigned long long)due[kind], log_kinds[kind]);
+    return is_over;
 }

@@ -32,6 +32,23 @@ void log_write(enum log_level level, const char *format, ...) __attribute__((for
             log_write((level), __VA_ARGS__); \
     } while (0)
 
+/* Lines that whoever reaches the port can cause, before he has logged in. He must not be able to fill the disk: of each
+ * kind a bounded number is written (flood.h), and how many were left out is said in one line. */
+enum log_kind {
+    LOG_OF_ATTEMPT,   /* a login attempt */
+    LOG_OF_END,       /* a connection that ended before it had logged in */
+    LOG_OF_CANCEL,    /* a cancel request that names nobody */
+    LOG_OF_DROP,      /* a connection that was not taken */
+    LOG_OF_HANDSHAKE, /* a TLS handshake that failed */
+    LOG_KINDS
+};
+void log_stranger(enum log_kind kind, enum log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Who caused a line of that kind has logged in: it does not count. */
+void log_forgive(enum log_kind kind);
+/* Says what was left out, about once a second. True when nothing more is to be said: to be called until then. */
+bool log_catch_up(void);
+
 /* The line that log_write() would write, without a file or clock. Returns its length; `line` needs no NUL. */
 size_t log_format(char line[LOG_LINE_MAX], const struct timespec *now, int pid, enum log_level level, const char *text);
 

@@ -362,13 +362,14 @@ void pair_accept(struct pair_env *env, int fd, const struct session_peer *peer)
     const struct conf *conf = env->session.conf;
     bool is_counted = pair_count_up(&env->counts->clients, conf->max_client_conn);
     if (!is_counted && !pair_count_up(&env->counts->refused, PAIR_REFUSED_MAX)) {
-        log_at(LOG_WARNING, "%s: connection dropped: far too many clients (max_client_conn)", peer->name);
+        log_stranger(LOG_OF_DROP, LOG_WARNING, "%s: connection dropped: far too many clients (max_client_conn)",
+                     peer->name);
         close(fd);
         return;
     }
     struct pair *pair = pair_new(env, fd, peer);
     if (!pair) {
-        log_at(LOG_WARNING, "%s: connection dropped: out of memory", peer->name);
+        log_stranger(LOG_OF_DROP, LOG_WARNING, "%s: connection dropped: out of memory", peer->name);
         atomic_fetch_sub_explicit(is_counted ? &env->counts->clients : &env->counts->refused, 1, memory_order_relaxed);
         return;
     }

@@ -95,7 +95,8 @@ static void worker_on_tick(uv_timer_t *timer)
     pair_tick(&worker->env);
     if (worker_is_accepting(worker))
         worker_resume_acceptors(worker);
-    if (worker->env.starting.count + worker->env.closing.count == 0 && !worker_has_paused(worker))
+    bool has_said_all = log_catch_up();
+    if (worker->env.starting.count + worker->env.closing.count == 0 && !worker_has_paused(worker) && has_said_all)
         uv_timer_stop(timer);
 }
 

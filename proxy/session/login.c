@@ -34,8 +34,9 @@ static void cancel(struct session *session, struct span packet, struct span key)
     if (cancel_map_find(session->env->cancels, key, name, sizeof name, &host_index, &is_tls))
         database = conf_find_database(session->conf, name);
     if (!database || (size_t)host_index >= database->nhosts) {
-        log_at(LOG_INFO, "C-%llu: (nodb)/(nouser)@%s closing because: cancel request with an unknown key",
-               (unsigned long long)session->id, session->peer);
+        log_stranger(LOG_OF_CANCEL, LOG_INFO,
+                     "C-%llu: (nodb)/(nouser)@%s closing because: cancel request with an unknown key",
+                     (unsigned long long)session->id, session->peer);
         session_move(session, STATE_CLOSING);
         return;
     }
@@ -114,9 +115,9 @@ static void open_session(struct session *session, const struct startup *startup)
     }
     char tls[SECURE_TEXT];
     if (session->conf->log_connections)
-        log_at(LOG_INFO, "C-%llu: %s/%s@%s login attempt: db=%s user=%s tls=%s", (unsigned long long)session->id,
-               session->dbname, session->user, session->peer, session->dbname, session->user,
-               secure_text(session, SIDE_FRONTEND, tls));
+        log_stranger(LOG_OF_ATTEMPT, LOG_INFO, "C-%llu: %s/%s@%s login attempt: db=%s user=%s tls=%s",
+                     (unsigned long long)session->id, session->dbname, session->user, session->peer, session->dbname,
+                     session->user, secure_text(session, SIDE_FRONTEND, tls));
     connect_to(session, database, -1);
 }
 

@@ -42,6 +42,8 @@ void session_move(struct session *session, enum state to)
     session->state = to;
     if (to == STATE_CLOSING)
         leave_census(session);
+    if (to == STATE_UP && session->conf->log_connections)
+        log_forgive(LOG_OF_ATTEMPT);
 }
 
 /* ---- life ---- */
@@ -159,11 +161,17 @@ enum action hold_for_replies(struct session *session)
 
 /* ---- ends ---- */
 
+#define CLOSING_LINE "C-%llu: %s/%s@%s closing because: %s"
+
 static void log_closing(struct session *session, enum log_level level, const char *why)
 {
-    log_at(level, "C-%llu: %s/%s@%s closing because: %s", (unsigned long long)session->id,
-           session->dbname[0] ? session->dbname : "(nodb)", session->user[0] ? session->user : "(nouser)",
-           session->peer, why);
+    const char *dbname = session->dbname[0] ? session->dbname : "(nodb)";
+    const char *user = session->user[0] ? session->user : "(nouser)";
+    if (session->state == STATE_UP)
+        log_at(level, CLOSING_LINE, (unsigned long long)session->id, dbname, user, session->peer, why);
+    else
+        log_stranger(LOG_OF_END, level, CLOSING_LINE, (unsigned long long)session->id, dbname, user, session->peer,
+                     why);
 }
 
 static void count_end(struct session *session)

@@ -134,3 +134,40 @@ def _leave(conn):
     if conn:
         conn.close()
     return conn
+
+
+# ---- the log ----------------------------------------------------------------------------------------------------------
+
+# What a stranger can make the proxy write, and what is said of the lines that were left out.
+FLOODS = {
+    "an unknown database": (wire.startup(user="x", database="nowhere"), "no such database", "ended before"),
+    "garbage": (b"\0\0\0\x07....", "invalid length", "ended before"),
+    "cancel": (wire.cancel_request(1, b"1234"), "closing because: cancel", "cancel requests"),
+    "login attempts": (wire.startup(user="nobody", database="e2e"), "login attempt: ", "login attempts"),
+}
+BURST = 200
+
+
+@pytest.mark.parametrize("name", FLOODS)
+def test_a_stranger_cannot_fill_the_log(make_proxy, name):
+    packet, line, summary = FLOODS[name]
+    proxy = make_proxy(databases={"e2e": f"host=127.0.0.1 port={clusters.free_port()}"})
+    for _ in range(2 * BURST):
+        with proxy.wire(start=False) as conn:
+            conn.send(packet)
+            assert conn.is_closed()
+
+    def left_out():
+        """All lines but those that were written were counted."""
+        return sum(int(found.split("WARNING ")[1].split()[0]) for found in lines(proxy, "were not logged") if summary in found)
+
+    clusters.wait_until(lambda: left_out() + len(lines(proxy, line)) == 2 * BURST, "some lines were not even counted")
+    assert left_out() > 0
+
+
+def test_logins_are_all_logged(make_proxy):
+    proxy = make_proxy()
+    for _ in range(2 * BURST):
+        proxy.wire().close()
+    clusters.wait_until(lambda: len(lines(proxy, "login attempt: ")) == 2 * BURST, "not all are in the log")
+    assert not lines(proxy, "were not logged")

@@ -153,8 +153,8 @@ static void option_list_words(const struct option_choice *choice, char *text, si
 }
 
 /* NULL with `why` when the word is none of them. */
-static const struct option_choice *option_choose(const struct option_choice *choice, const char *word,
-                                                 char why[OPTION_WHY])
+static const struct option_choice *option_find_choice(const struct option_choice *choice, const char *word,
+                                                      char why[OPTION_WHY])
 {
     char words[128];
     const struct option_choice *first = choice;
@@ -170,10 +170,18 @@ static const struct option_choice *option_choose(const struct option_choice *cho
     return NULL;
 }
 
+bool option_choose(const char *option, const char *word, int *value, char why[OPTION_WHY])
+{
+    const struct option_choice *choice = option_find_choice(option_table[option_find(option)].choices, word, why);
+    if (choice)
+        *value = choice->value;
+    return choice != NULL;
+}
+
 static bool option_put_word(const struct option *option, struct conf *conf, const char *text, char why[OPTION_WHY])
 {
     const struct option_choice *choices = option->type == OPTION_BOOL ? option_truths : option->choices;
-    const struct option_choice *choice = option_choose(choices, text, why);
+    const struct option_choice *choice = option_find_choice(choices, text, why);
     if (choice)
         option_store(option, conf, choice->value);
     return choice != NULL;
@@ -198,7 +206,7 @@ static bool option_put_flags(const struct option *option, struct conf *conf, con
     char word[64];
     int flags = 0;
     while (option_next(&text, word, sizeof word)) {
-        const struct option_choice *choice = option_choose(option->choices, word, why);
+        const struct option_choice *choice = option_find_choice(option->choices, word, why);
         if (!choice)
             return false;
         flags |= choice->value;

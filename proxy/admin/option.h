@@ -54,6 +54,9 @@ bool option_put(const struct option *option, struct conf *conf, const char *text
 void option_release(const struct option *option, struct conf *conf);
 bool option_equal(const struct option *option, const struct conf *a, const struct conf *b);
 
+/* The choice that a word stands for, of the option of that name. False with the end of a sentence in `why`. */
+bool option_choose(const char *option, const char *word, int *value, char why[OPTION_WHY]) MUST_USE;
+
 /* For documents: "integer", and "1 to 65535" or "on, off"; `text` holds at least 256 bytes. */
 const char *option_type_name(enum option_type type);
 void option_bounds(const struct option *option, char *text, size_t size);

@@ -287,6 +287,81 @@ static void databases_are_connection_strings(void **state)
     conf_unref(conf);
 }
 
+static void assert_text(const char *text, const char *expected)
+{
+    if (expected)
+        assert_string_equal(text, expected);
+    else
+        assert_null(text);
+}
+
+static void databases_have_tls_of_their_own(void **state)
+{
+    static const struct {
+        const char *line;
+        enum conf_sslmode sslmode;
+        enum conf_sslnegotiation sslnegotiation;
+        const char *sslrootcert, *sslcert, *sslkey;
+    } cases[] = {
+        {"host=x", CONF_SSL_INHERIT, CONF_SSLNEGOTIATION_INHERIT, NULL, NULL, NULL},
+        {"host=x sslmode=AUTO", CONF_SSL_AUTO, CONF_SSLNEGOTIATION_INHERIT, NULL, NULL, NULL},
+        {"host=x sslmode=disable", CONF_SSL_DISABLE, CONF_SSLNEGOTIATION_INHERIT, NULL, NULL, NULL},
+        {"sslnegotiation=direct sslmode=verify-full host=x sslrootcert=system", CONF_SSL_VERIFY_FULL,
+         CONF_SSLNEGOTIATION_DIRECT, "system", NULL, NULL},
+        {"host=x sslcert='/a b/c.crt' sslnegotiation = 'postgres' sslkey=/a\\ b/c.key sslmode=require",
+         CONF_SSL_REQUIRE, CONF_SSLNEGOTIATION_POSTGRES, NULL, "/a b/c.crt", "/a b/c.key"},
+        {"host=x sslnegotiation=postgres sslnegotiation=direct", CONF_SSL_INHERIT, CONF_SSLNEGOTIATION_DIRECT, NULL,
+         NULL, NULL},
+        {"host=x dbname='sslnegotiation=direct'", CONF_SSL_INHERIT, CONF_SSLNEGOTIATION_INHERIT, NULL, NULL, NULL},
+        {"postgresql://x/d?sslmode=verify-ca&sslrootcert=/ca", CONF_SSL_VERIFY_CA, CONF_SSLNEGOTIATION_INHERIT, "/ca",
+         NULL, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "[databases]\n* = %s\n", cases[i].line);
+        struct conf *conf = load(text);
+        const struct conf_database *database = conf_find_database(conf, "any");
+        assert_string_equal(database->hosts[0].host, "x");
+        assert_int_equal(database->sslmode, cases[i].sslmode);
+        assert_int_equal(database->sslnegotiation, cases[i].sslnegotiation);
+        assert_text(database->sslrootcert, cases[i].sslrootcert);
+        assert_text(database->sslcert, cases[i].sslcert);
+        assert_text(database->sslkey, cases[i].sslkey);
+        conf_unref(conf);
+    }
+}
+
+/* What a line does not say is the option's. */
+static void server_legs_inherit(void **state)
+{
+    (void)state;
+    struct conf *conf = load("[pgseek]\nserver_tls_sslmode = require\nserver_tls_ca_file = /ca\n"
+                             "server_tls_cert_file = /cert\nserver_tls_key_file = /key\n"
+                             "server_tls_sslnegotiation = direct\n"
+                             "[databases]\nplain = host=x\nown = host=x sslmode=verify-full sslrootcert=system "
+                             "sslcert=/c sslkey=/k sslnegotiation=postgres\n");
+    struct conf_server_leg plain = conf_server_leg(conf, conf_find_database(conf, "plain"));
+    assert_int_equal(plain.sslmode, CONF_SSL_REQUIRE);
+    assert_int_equal(plain.sslnegotiation, CONF_SSLNEGOTIATION_DIRECT);
+    assert_string_equal(plain.ca_file, "/ca");
+    assert_string_equal(plain.cert_file, "/cert");
+    assert_string_equal(plain.key_file, "/key");
+    assert_false(plain.is_system_ca);
+    struct conf_server_leg own = conf_server_leg(conf, conf_find_database(conf, "own"));
+    assert_int_equal(own.sslmode, CONF_SSL_VERIFY_FULL);
+    assert_int_equal(own.sslnegotiation, CONF_SSLNEGOTIATION_POSTGRES);
+    assert_string_equal(own.ca_file, "");
+    assert_string_equal(own.cert_file, "/c");
+    assert_string_equal(own.key_file, "/k");
+    assert_true(own.is_system_ca);
+    conf_unref(conf);
+}
+
+#define NOT_SUPPORTED \
+    "not supported in [databases]: use host, port, dbname, user, sslmode, sslrootcert, sslcert, sslkey, " \
+    "sslnegotiation\n"
+
 static void bad_databases_are_explained(void **state)
 {
     static const struct {
@@ -296,12 +371,25 @@ static void bad_databases_are_explained(void **state)
         {"a = hots=x", ":2: database \"a\" is not a connection string: invalid connection option \"hots\"\n"},
         {"a = host",
          ":2: database \"a\" is not a connection string: missing \"=\" after \"host\" in connection info string\n"},
-        {"a = host=x password=y", ":2: database \"a\" has \"password\", which is not supported yet in [databases]: use "
-                                  "host, port, dbname, user\n"},
-        {"a = host=x target_session_attrs=read-write", ":2: database \"a\" has \"target_session_attrs\", which is not "
-                                                       "supported yet in [databases]: use host, port, dbname, user\n"},
-        {"a = hostaddr=127.0.0.1", ":2: database \"a\" has \"hostaddr\", which is not supported yet in [databases]: "
-                                   "use host, port, dbname, user\n"},
+        {"a = host=x password=y", ":2: database \"a\" has \"password\", which is " NOT_SUPPORTED},
+        {"a = host=x target_session_attrs=read-write",
+         ":2: database \"a\" has \"target_session_attrs\", which is " NOT_SUPPORTED},
+        {"a = hostaddr=127.0.0.1", ":2: database \"a\" has \"hostaddr\", which is " NOT_SUPPORTED},
+        {"a = host=x sslmode=on", ":2: database \"a\" has sslmode \"on\": it must be one of: auto, disable, allow, "
+                                  "prefer, require, verify-ca, verify-full\n"},
+        {"a = sslnegotiation=gss host=x",
+         ":2: database \"a\" has sslnegotiation \"gss\": it must be one of: postgres, direct\n"},
+        {"a = host=x sslnegotiation='direct",
+         ":2: database \"a\" is not a connection string: unterminated quoted string in connection info string\n"},
+        {"a = host=x sslnegotiation='direct' sslnegotiatio=x",
+         ":2: database \"a\" is not a connection string: invalid connection option \"sslnegotiatio\"\n"},
+        {"a = host=x sslnegotiation", ":2: database \"a\" is not a connection string: missing \"=\" after "
+                                      "\"sslnegotiation\" in connection info string\n"},
+        {"a = host=db1,/tmp sslmode=verify-full",
+         ":2: database \"a\" has sslmode=verify-full without a name to verify: /tmp is a Unix socket\n"},
+        {"a = sslmode=verify-full",
+         ":2: database \"a\" has sslmode=verify-full without a name to verify: /var/run/postgresql is a Unix "
+         "socket\n"},
         {"a = port=0", ":2: database \"a\" has port \"0\": it must be 1 to 65535\n"},
         {"a = port=65536", ":2: database \"a\" has port \"65536\": it must be 1 to 65535\n"},
         {"a = port=54x", ":2: database \"a\" has port \"54x\": it must be 1 to 65535\n"},
@@ -399,7 +487,8 @@ static void the_example_is_the_defaults(void **state)
 static void memory_may_run_out(void **state)
 {
     static const char text[] =
-        "[pgseek]\nlogfile = x\nscope = a.b, c\n[databases]\na = host=x,y dbname=z user=u\n* =\n";
+        "[pgseek]\nlogfile = x\nscope = a.b, c\n[databases]\na = host=x,y dbname=z user=u sslcert=a "
+        "sslkey=b sslrootcert=c\n* =\n";
     bool ok = false;
     (void)state;
     for (long n = 0; !ok; n++) {
@@ -421,7 +510,8 @@ int main(void)
         cmocka_unit_test(defaults_are_the_contract),   cmocka_unit_test(values_of_every_type),
         cmocka_unit_test(every_fault_is_explained),    cmocka_unit_test(all_faults_are_reported),
         cmocka_unit_test(long_lines_are_never_cut),    cmocka_unit_test(databases_are_connection_strings),
-        cmocka_unit_test(bad_databases_are_explained), cmocka_unit_test(changes_that_need_a_restart_are_named),
+        cmocka_unit_test(bad_databases_are_explained), cmocka_unit_test(databases_have_tls_of_their_own),
+        cmocka_unit_test(server_legs_inherit),         cmocka_unit_test(changes_that_need_a_restart_are_named),
         cmocka_unit_test(snapshots_are_counted),       cmocka_unit_test(the_table_is_sound),
         cmocka_unit_test(the_example_is_the_defaults), cmocka_unit_test(memory_may_run_out),
     };

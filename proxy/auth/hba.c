@@ -68,9 +68,11 @@ struct hba *hba_read(struct span text, const char *name, FILE *complaints)
 
 struct hba *hba_load(const char *path, FILE *complaints)
 {
-    struct buf text = {0};
-    struct hba *hba = rule_file_read(path, &text, complaints) ? hba_read(buf_span(&text), path, complaints) : NULL;
-    buf_fini(&text);
+    struct whole_file file;
+    if (!rule_file_read(path, &file, complaints))
+        return NULL;
+    struct hba *hba = hba_read(whole_file_span(&file), path, complaints);
+    whole_file_fini(&file);
     return hba;
 }
 

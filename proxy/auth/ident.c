@@ -119,10 +119,11 @@ struct ident *ident_read(struct span text, const char *name, FILE *complaints)
 
 struct ident *ident_load(const char *path, FILE *complaints)
 {
-    struct buf text = {0};
-    struct ident *ident =
-        rule_file_read(path, &text, complaints) ? ident_read(buf_span(&text), path, complaints) : NULL;
-    buf_fini(&text);
+    struct whole_file file;
+    if (!rule_file_read(path, &file, complaints))
+        return NULL;
+    struct ident *ident = ident_read(whole_file_span(&file), path, complaints);
+    whole_file_fini(&file);
     return ident;
 }
 

@@ -1,11 +1,7 @@
 /* rule.c - cuts a file into lines, and lines into tokens. */
 #include "rule.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 void rule_complain_v(struct rule_reading *reading, unsigned number, const char *format, va_list args)
 {
@@ -23,43 +19,13 @@ void rule_complain(struct rule_reading *reading, unsigned number, const char *fo
     va_end(args);
 }
 
-/* ---- the whole file ---- */
-
-static bool rule_read_all(int fd, struct buf *text)
+bool rule_file_read(const char *path, struct whole_file *file, FILE *complaints)
 {
-    for (;;) {
-        uint8_t piece[4096];
-        ssize_t got = read(fd, piece, sizeof piece);
-        if (got == 0)
-            return true;
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return false;
-        buf_put(text, piece, (size_t)got);
-        if (text->failed || text->len > RULE_FILE_MAX) {
-            errno = text->failed ? ENOMEM : EFBIG;
-            return false;
-        }
-    }
-}
-
-bool rule_file_read(const char *path, struct buf *text, FILE *complaints)
-{
-    struct stat st;
-    /* O_NONBLOCK: a FIFO in the file's place must be refused, not waited for. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool is_open = fd >= 0 && fstat(fd, &st) == 0;
-    bool ok = is_open && S_ISREG(st.st_mode) && rule_read_all(fd, text);
-    if (!is_open)
-        fprintf(complaints, "%s: cannot be opened: %s\n", path, strerror(errno));
-    else if (!S_ISREG(st.st_mode))
-        fprintf(complaints, "%s: is not a regular file\n", path);
-    else if (!ok)
-        fprintf(complaints, "%s: cannot be read: %s\n", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    return ok;
+    char why[WHOLE_FILE_WHY];
+    if (whole_file_read(path, WHOLE_FILE_PUBLIC, RULE_FILE_MAX, file, why))
+        return true;
+    fprintf(complaints, "%s: %s\n", path, why);
+    return false;
 }
 
 /* ---- lines ---- */

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "../admin/whole_file.h"
 #include "../protocol/bytes.h"
 
 #define RULE_TOKEN_MAX 255u                     /* bytes of a token */
@@ -44,8 +45,8 @@ struct rule_reading {
     unsigned faults;
 };
 
-/* Appends the whole file to `text`. False after writing a sentence to `complaints`. */
-bool rule_file_read(const char *path, struct buf *text, FILE *complaints) MUST_USE;
+/* The whole file, to be released with whole_file_fini(). False after writing "file: sentence" to `complaints`. */
+bool rule_file_read(const char *path, struct whole_file *file, FILE *complaints) MUST_USE;
 
 void rule_reading_init(struct rule_reading *reading, struct span text, const char *name, FILE *complaints);
 /* The next line. Lines at fault are complained of and left out. False at the end, or without memory (complained of). */

@@ -60,6 +60,8 @@ static const char *ident_user_fault(const struct ident_line *line, const struct 
         return "of backslashes a user can hold one \\1";
     if (!line->is_pattern || line->pattern.re_nsub == 0)
         return "\\1 stands for the first group of a regular expression, and there is none";
+    if (pattern_has_choice(line->name + 1))
+        return "what \\1 stands for must be plain: no | and no repeated group in its regular expression";
     return NULL;
 }
 

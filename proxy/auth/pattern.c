@@ -19,6 +19,7 @@ struct pattern_reading {
     const char *at;
     unsigned depth; /* of groups */
     enum pattern_before before;
+    bool has_choice; /* branches, or a group that is repeated: what a group matches may be told in several ways */
     const char *why;
 };
 
@@ -100,6 +101,7 @@ static void pattern_read_quantifier(struct pattern_reading *reading)
         pattern_refuse(reading, "repeats a character beyond ASCII: put it into parentheses");
     if (*reading->at == '{' && reading->before == PATTERN_GROUP)
         pattern_refuse(reading, "counts a group: only single characters and brackets can be counted");
+    reading->has_choice |= reading->before == PATTERN_GROUP && *reading->at != '?';
     if (*reading->at == '{')
         pattern_read_count(reading);
     reading->before = PATTERN_QUANTIFIER;
@@ -144,29 +146,32 @@ static void pattern_read_one(struct pattern_reading *reading)
     case '?':
     case '{': pattern_read_quantifier(reading); break;
     case '|':
+        reading->has_choice = true;
+        reading->before = PATTERN_NOTHING;
+        break;
     case '^':
     case '$': reading->before = PATTERN_NOTHING; break;
     default: reading->before = (unsigned char)*reading->at >= 0x80 ? PATTERN_BEYOND : PATTERN_ATOM; break;
     }
 }
 
-static const char *pattern_check(const char *text)
+static void pattern_check(const char *text, struct pattern_reading *reading)
 {
-    struct pattern_reading reading = {.at = text};
-    for (; *reading.at && !reading.why; reading.at++)
-        pattern_read_one(&reading);
-    if (reading.depth > 0)
-        pattern_refuse(&reading, "has a group that is not closed");
+    *reading = (struct pattern_reading){.at = text};
+    for (; *reading->at && !reading->why; reading->at++)
+        pattern_read_one(reading);
+    if (reading->depth > 0)
+        pattern_refuse(reading, "has a group that is not closed");
     if (*text == '\0')
-        pattern_refuse(&reading, "is empty");
-    return reading.why;
+        pattern_refuse(reading, "is empty");
 }
 
 bool pattern_compile(const char *text, regex_t *pattern, char why[PATTERN_WHY])
 {
-    const char *refusal = pattern_check(text);
-    if (refusal) {
-        snprintf(why, PATTERN_WHY, "%s", refusal);
+    struct pattern_reading reading;
+    pattern_check(text, &reading);
+    if (reading.why) {
+        snprintf(why, PATTERN_WHY, "%s", reading.why);
         return false;
     }
     int fault = regcomp(pattern, text, REG_EXTENDED);
@@ -175,6 +180,13 @@ bool pattern_compile(const char *text, regex_t *pattern, char why[PATTERN_WHY])
     int len = snprintf(why, PATTERN_WHY, "does not compile: ");
     regerror(fault, pattern, why + len, PATTERN_WHY - (size_t)len);
     return false;
+}
+
+bool pattern_has_choice(const char *text)
+{
+    struct pattern_reading reading;
+    pattern_check(text, &reading);
+    return reading.has_choice;
 }
 
 bool pattern_match(const regex_t *pattern, const char *text, struct span *group)

@@ -41,7 +41,7 @@ static const char maps[] = "# map  name                       user\n"
                            "any    \"/^admin-[0-9]{1,3}$\"      all\n"
                            "loose  /xyz                       web\n"
                            "odd    \"/^a,b (c)?d$\"           \\1\n"
-                           "odd    /^(e)|f$                   \\1\n"
+                           "odd    /^g(e)?$                   \\1\n"
                            "sub    \"/^([^,]+),(.*)$\"          \\1\n"
                            "set    /^[[:alpha:]_.-]+$         web\n";
 
@@ -83,8 +83,8 @@ static const struct {
     {"odd", "a,b cd", "c", true},
     {"odd", "a,b d", "c", false},
     {"odd", "a,b d", "", false},
-    {"odd", "e", "e", true},
-    {"odd", "f", "e", false},
+    {"odd", "ge", "e", true},
+    {"odd", "g", "e", false},
     {"sub", "x,y", "x", true},
     {"sub", "x,y", "y", false},
     {"sub", "x,y,z", "x", true},
@@ -136,6 +136,7 @@ static void long_names_are_nobody(void **state)
 #define THREE ":1: a line is three words: map, name of the certificate, user\n"
 #define PATTERN(text) ":1: the regular expression \"" text "\" "
 #define ESCAPE "has a backslash before a letter, digit or the like: write [0-9] for \\d\n"
+#define PLAIN ":1: what \\1 stands for must be plain: no | and no repeated group in its regular expression\n"
 #define COUNT "has a \"{\" that begins no count of 0 to 255 such as {2,5}: write [{] for the character\n"
 
 static const struct {
@@ -155,6 +156,9 @@ static const struct {
     {"m /n \\1", ":1: \\1 stands for the first group of a regular expression, and there is none\n"},
     {"m /(n) \\2", ":1: of backslashes a user can hold one \\1\n"},
     {"m /(n) \\1\\1", ":1: of backslashes a user can hold one \\1\n"},
+    {"m /(n)|x \\1", PLAIN},
+    {"m /(n)*x \\1", PLAIN},
+    {"m /(n)(x)+ \\1", PLAIN},
     {"m n a234567890123456789012345678901234567890123456789012345678901234",
      ":1: the user is longer than the name of a user can be\n"},
     {"m / u", PATTERN("") "is empty\n"},

@@ -50,20 +50,26 @@ static void credentials_complain_rule(struct credentials_loading *loading, unsig
 
 /* ---- files ---- */
 
+/* The file's own faults were told; this is where it was asked for. */
+static void credentials_check_loaded(struct credentials_loading *loading, char *const *field, const void *loaded)
+{
+    if ((*field)[0] && !loaded)
+        credentials_complain_setting(loading, field, "the file cannot be used");
+}
+
 static void credentials_load_files(struct credentials_loading *loading)
 {
     const struct conf *conf = loading->conf;
     struct credentials *made = loading->made;
-    bool has_hba = conf->auth_type == CONF_AUTH_HBA && conf->auth_hba_file[0];
-    if (has_hba)
+    if (conf->auth_hba_file[0])
         made->hba = hba_load(conf->auth_hba_file, loading->complaints);
     if (conf->auth_ident_file[0])
         made->ident = ident_load(conf->auth_ident_file, loading->complaints);
     if (conf->auth_file[0])
         made->users = userlist_load(conf->auth_file, loading->complaints);
-    loading->faults += has_hba && !made->hba;
-    loading->faults += conf->auth_ident_file[0] && !made->ident;
-    loading->faults += conf->auth_file[0] && !made->users;
+    credentials_check_loaded(loading, &conf->auth_hba_file, made->hba);
+    credentials_check_loaded(loading, &conf->auth_ident_file, made->ident);
+    credentials_check_loaded(loading, &conf->auth_file, made->users);
 }
 
 /* ---- settings ---- */

@@ -3,6 +3,7 @@
 
 #include "../admin/conf.h"
 #include "../admin/log.h"
+#include "../auth/credentials.h"
 #include "../page/keyring.h"
 #include "tls_context.h"
 
@@ -77,6 +78,14 @@ struct tls_context *snapshot_tls(const struct snapshot *snapshot, const struct c
     return snapshot->server_tls[database - snapshot->conf->databases];
 }
 
+/* ---- log-ins ---- */
+
+static bool snapshot_get_credentials(struct snapshot *snapshot, const struct snapshot *old, FILE *complaints)
+{
+    snapshot->credentials = credentials_load(snapshot->conf, old ? old->credentials : NULL, complaints);
+    return snapshot->credentials;
+}
+
 /* ---- its life ---- */
 
 struct snapshot *snapshot_new(struct conf *conf, const struct snapshot *old, FILE *complaints)
@@ -91,6 +100,7 @@ struct snapshot *snapshot_new(struct conf *conf, const struct snapshot *old, FIL
     snapshot->conf = conf;
     bool ok = snapshot_get_keys(snapshot, old, complaints);
     ok = snapshot_get_tls(snapshot, complaints) && ok; /* all faults at once */
+    ok = snapshot_get_credentials(snapshot, old, complaints) && ok;
     if (ok)
         return snapshot;
     snapshot_unref(snapshot);
@@ -111,6 +121,7 @@ void snapshot_unref(struct snapshot *snapshot)
         tls_context_free(snapshot->server_tls[i]);
     mem_free(snapshot->server_tls);
     tls_context_free(snapshot->client_tls);
+    credentials_free(snapshot->credentials);
     keyring_free(snapshot->keyring);
     conf_unref(snapshot->conf);
     mem_free(snapshot);

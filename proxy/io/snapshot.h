@@ -12,6 +12,7 @@
 
 struct conf;
 struct conf_database;
+struct credentials;
 struct keyring;
 struct tls_context;
 
@@ -19,14 +20,15 @@ struct snapshot {
     _Atomic int refs;
     struct conf *conf;
     struct keyring *keyring;
+    struct credentials *credentials;
     struct tls_context *client_tls;  /* NULL: clients are answered "no" */
     struct tls_context **server_tls; /* one for each line of [databases]: see snapshot_tls() */
 };
 
 /* Takes the settings over (also on failure: they are released then) and loads everything that they name: the keys of
- * cursors, certificates and keys of TLS. Without a key file it makes one that dies with the process, or keeps the one
- * that `old` (may be NULL) has made. NULL after writing a line to `complaints` for each fault: a start, a reload and a
- * mere check find the same ones. */
+ * cursors, certificates and keys of TLS, rules and secrets of log-ins. Without a key file it makes one that dies with
+ * the process, or keeps the one that `old` (may be NULL) has made. NULL after writing a line to `complaints` for each
+ * fault: a start, a reload and a mere check find the same ones. */
 struct snapshot *snapshot_new(struct conf *conf, const struct snapshot *old, FILE *complaints) MUST_USE;
 struct snapshot *snapshot_ref(struct snapshot *snapshot);
 void snapshot_unref(struct snapshot *snapshot);

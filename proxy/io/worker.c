@@ -180,6 +180,7 @@ static void worker_take_snapshot(struct worker *worker, struct snapshot *snapsho
     worker->snapshot = snapshot;
     worker->env.session.conf = snapshot->conf;
     worker->env.session.keyring = snapshot->keyring;
+    worker->env.session.credentials = snapshot->credentials;
 }
 
 static void worker_obey(struct worker *worker, enum worker_order order, void (*act)(struct pair_env *env))

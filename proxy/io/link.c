@@ -1,16 +1,20 @@
-/* link.c - readiness from the loop, bytes by hand: half the price of a stream layer, and the place where TLS goes. */
+/* link.c - readiness from the loop, bytes by hand: half the price of a stream layer, and the place of TLS. */
 #include "link.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "../admin/conf.h"
 
-/* ---- the seam: only these two touch the socket's bytes; a TLS session will stand between them and the caller ---- */
+/* What a record adds to its contents, at most; an estimate would do. */
+#define LINK_RECORD_COST ((size_t)64)
+
+/* ---- the seam: only these touch the socket's bytes; TLS stands between them and the caller ---- */
 
 static ssize_t link_raw_recv(const struct link *link, uint8_t *buffer, size_t len)
 {
@@ -30,6 +34,67 @@ static ssize_t link_raw_send(const struct link *link, struct iovec *pieces, size
                             : sendmsg(link->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
     return sent < 0 ? -errno : sent;
+}
+
+int link_peek(const struct link *link)
+{
+    uint8_t byte;
+    return recv(link->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 1 ? byte : -1;
+}
+
+/* ---- TLS ---- */
+
+/* What TLS itself has to say goes behind what is waiting, and in front of all that comes. */
+static int link_put_output(struct link *link)
+{
+    struct buf *output = tls_output(link->tls);
+    if (output->len == 0)
+        return output->failed ? -ENOMEM : 0;
+    buf_put_span(&link->unsent, buf_span(output));
+    bool is_lost = output->failed || link->unsent.failed;
+    buf_fini(output);
+    return is_lost ? -ENOMEM : link_flush(link);
+}
+
+void link_secure(struct link *link, struct tls *tls)
+{
+    assert(link_is_open(link) && !link->tls);
+    link->tls = tls;
+}
+
+bool link_is_secure(const struct link *link)
+{
+    return link->tls && (tls_state(link->tls) == TLS_OPEN || tls_state(link->tls) == TLS_ENDED);
+}
+
+/* An end without close_notify is an end: what PostgreSQL's messages lack, their lengths tell. */
+static ssize_t link_recv_tls(struct link *link, uint8_t *buffer, size_t len)
+{
+    uint8_t cipher[LINK_CIPHER_BYTES];
+    ssize_t got = link_raw_recv(link, cipher, sizeof cipher);
+    link->at_end |= got == 0;
+    if (got <= 0)
+        return got == -EAGAIN ? 0 : got;
+    if (tls_state(link->tls) == TLS_FAILED || tls_state(link->tls) == TLS_ENDED)
+        return 0;
+    size_t plain = tls_read(link->tls, span_of(cipher, (size_t)got), buffer, len);
+    int rc = link_put_output(link);
+    link->at_end |= tls_state(link->tls) == TLS_ENDED;
+    if (tls_state(link->tls) == TLS_FAILED)
+        return -EPROTO;
+    return rc < 0 ? rc : (ssize_t)plain;
+}
+
+static int link_send_tls(struct link *link, const struct iovec *pieces, size_t npieces, size_t len)
+{
+    if (!link_is_secure(link))
+        return 0;
+    buf_reserve(&link->unsent, len + LINK_RECORD_COST * (npieces + len / 16384));
+    if (!tls_write(link->tls, pieces, npieces, &link->unsent))
+        return link->unsent.failed || tls_state(link->tls) == TLS_FAILED ? -ENOMEM : -EPIPE;
+    if (link_unsent(link) > LINK_UNSENT_MAX)
+        return -ENOBUFS;
+    return link_flush(link);
 }
 
 /* ---- opening and closing ---- */
@@ -75,6 +140,11 @@ void link_finish(struct link *link)
 {
     if (!link_is_open(link) || link->is_finished)
         return;
+    if (link->tls) {
+        tls_finish(link->tls);
+        if (link_put_output(link) == 0 && link_unsent(link) > 0)
+            return;
+    }
     link->is_finished = true;
     if (shutdown(link->fd, SHUT_WR) < 0)
         return; /* the peer has gone already: the next receive says so */
@@ -91,12 +161,25 @@ void link_close(struct link *link)
 {
     if (!link_is_open(link))
         return;
+    if (link->tls && link_unsent(link) == 0) { /* inside a record there is no room for a goodbye */
+        tls_finish(link->tls);
+        if (link_put_output(link) < 0)
+            buf_clear(&link->unsent); /* nor is anybody there to hear it */
+    }
+    tls_free(link->tls);
+    link->tls = NULL;
     link->state = LINK_CLOSING;
     buf_fini(&link->unsent);
     link->unsent_from = 0;
     /* uv_close takes the descriptor out of the loop at once, so closing it here lets the peer know at once, too. */
     uv_close((uv_handle_t *)&link->poll, link_on_handle_closed);
     close(link->fd);
+}
+
+const char *link_why(const struct link *link, int error)
+{
+    bool is_tls = error == EPROTO && link->tls && tls_state(link->tls) == TLS_FAILED;
+    return is_tls ? tls_why(link->tls) : strerror(error);
 }
 
 int link_error(const struct link *link)
@@ -112,6 +195,8 @@ int link_error(const struct link *link)
 
 ssize_t link_recv(struct link *link, uint8_t *buffer, size_t len)
 {
+    if (link->tls)
+        return link_recv_tls(link, buffer, len);
     ssize_t got = link_raw_recv(link, buffer, len);
     if (got > 0)
         return got;
@@ -146,6 +231,8 @@ int link_send(struct link *link, const struct sink *sink)
         return 0;
     struct iovec pieces[SINK_PIECES];
     size_t npieces = sink_iovec(sink, pieces);
+    if (link->tls)
+        return link_send_tls(link, pieces, npieces, sink_len(sink));
     if (link_unsent(link) > 0) /* order: nothing overtakes what is waiting */
         return link_keep(link, pieces, npieces, 0);
     ssize_t sent = link_raw_send(link, pieces, npieces);

@@ -218,6 +218,12 @@ uint8_t *buf_room(struct buf *buf, size_t len)
     return room;
 }
 
+void buf_reserve(struct buf *buf, size_t len)
+{
+    if (buf_room(buf, len))
+        buf->len -= len;
+}
+
 void buf_put(struct buf *buf, const void *ptr, size_t len)
 {
     if (len == 0)

@@ -69,6 +69,7 @@ struct buf {
 void buf_fini(struct buf *buf);                 /* frees; the buf is empty and usable again */
 void buf_clear(struct buf *buf);                /* empties, keeps the memory, forgets a failure */
 void buf_trim(struct buf *buf, size_t keep);    /* empties and gives memory above `keep` bytes back */
+void buf_reserve(struct buf *buf, size_t len);  /* memory for len more bytes, in one step */
 uint8_t *buf_room(struct buf *buf, size_t len); /* appends len bytes to be filled in; NULL when failed */
 void buf_put(struct buf *buf, const void *ptr, size_t len);
 void buf_put_span(struct buf *buf, struct span bytes);

@@ -1,9 +1,10 @@
-/* upstream.c - resolves and connects, one address at a time.
+/* upstream.c - resolves, connects and begins TLS, one address at a time.
  *
- *     next host ──▶ Unix socket or numeric address ─────────────▶ dial ──▶ done
- *        ▲  └────▶ name ──▶ resolve ──▶ each address ──▶ dial ─────▲ │
- *        └──────────────── no address left ◀───────────────── failed ┘
- */
+ *     next host ──▶ Unix socket or numeric address ─────────────▶ dial ──▶ negotiate ──▶ done
+ *        ▲  └────▶ name ──▶ resolve ──▶ each address ──▶ dial ─────▲ │          │
+ *        └──────────────── no address left ◀───────────────── failed ┘◀─────────┘
+ *
+ * Where TLS is only preferred and the handshake fails, the same address is dialled again without it. */
 #include "upstream.h"
 
 #include <assert.h>
@@ -16,6 +17,9 @@
 
 #include "../admin/conf.h"
 #include "../session/session.h"
+#include "negotiate.h"
+#include "tls.h"
+#include "tls_context.h"
 
 #define UPSTREAM_WHY_BYTES 512
 /* A Unix socket with a full queue refuses at once, where TCP would wait: we wait, too. */
@@ -26,16 +30,22 @@ struct upstream {
     uv_getaddrinfo_t resolver;
     uv_timer_t pause; /* before a full Unix socket is tried again */
     uv_loop_t *loop;
+    struct session_target target;
+    struct upstream_setup setup;
     const struct conf_database *database;
+    struct negotiation negotiation;
+    struct sockaddr_storage address; /* the present one */
+    socklen_t address_len;
     struct addrinfo *addresses; /* what the resolver answered */
     const struct addrinfo *next_address;
     upstream_on_done on_done;
     void *owner;
-    uint64_t timeout_ms;
     uint64_t deadline_ms; /* of the present address or look-up; 0: none */
     size_t host;          /* the host being tried */
     size_t last_host;
     int fd;
+    bool is_negotiating; /* on `fd` */
+    bool is_again;       /* the present address is dialled for the second time: in clear text */
     bool is_resolving;
     bool is_pausing;              /* the timer is known to the loop */
     bool is_polling;              /* the poll handle is known to the loop */
@@ -46,6 +56,7 @@ struct upstream {
 static void upstream_next_host(struct upstream *upstream);
 static void upstream_dial_host(struct upstream *upstream);
 static void upstream_next_address(struct upstream *upstream);
+static void upstream_connect(struct upstream *upstream);
 
 /* ---- the end ---- */
 
@@ -54,6 +65,7 @@ static void upstream_release(struct upstream *upstream)
 {
     if (!upstream->is_over || upstream->is_resolving || upstream->is_polling || upstream->is_pausing)
         return;
+    negotiate_end(&upstream->negotiation);
     uv_freeaddrinfo(upstream->addresses);
     mem_free(upstream);
 }
@@ -64,6 +76,8 @@ static void upstream_on_poll_closed(uv_handle_t *handle)
     upstream->is_polling = false;
     if (upstream->is_over)
         upstream_release(upstream);
+    else if (upstream->is_again)
+        upstream_connect(upstream);
     else
         upstream_next_address(upstream);
 }
@@ -80,8 +94,10 @@ static void upstream_on_pause_closed(uv_handle_t *handle)
 
 static void upstream_finish(struct upstream *upstream, int fd, const char *why)
 {
+    struct tls *tls = fd >= 0 ? negotiate_take(&upstream->negotiation) : NULL;
     upstream->is_over = true;
-    upstream->on_done(upstream->owner, fd, (int)upstream->host, why);
+    upstream->on_done(upstream->owner,
+                      &(struct upstream_result){.fd = fd, .host_index = (int)upstream->host, .tls = tls, .why = why});
     upstream_release(upstream);
 }
 
@@ -120,34 +136,112 @@ static void upstream_explain(struct upstream *upstream, const char *reason)
 
 /* ---- one address ---- */
 
-static void upstream_connected(struct upstream *upstream)
+/* Closes what there is of the present attempt. True when the loop still holds its handle, and will call. */
+static bool upstream_hang_up(struct upstream *upstream)
 {
-    int fd = upstream->fd;
+    if (upstream->fd >= 0)
+        close(upstream->fd);
     upstream->fd = -1;
-    upstream_finish(upstream, fd, NULL);
+    upstream->is_negotiating = false;
+    negotiate_end(&upstream->negotiation);
+    if (upstream->is_polling)
+        uv_close((uv_handle_t *)&upstream->poll, upstream_on_poll_closed);
+    return upstream->is_polling;
 }
 
 /* The present address failed; goes on with the next one. */
 static void upstream_dial_failed(struct upstream *upstream, const char *reason)
 {
     upstream_explain(upstream, reason);
-    if (upstream->fd >= 0)
-        close(upstream->fd);
-    upstream->fd = -1;
-    if (!upstream->is_polling) {
+    upstream->is_again = false;
+    if (!upstream_hang_up(upstream))
         upstream_next_address(upstream);
-        return;
-    }
-    uv_close((uv_handle_t *)&upstream->poll, upstream_on_poll_closed);
 }
 
-static void upstream_on_writable(uv_poll_t *handle, int status, int events)
+/* The same address in clear text. */
+static void upstream_dial_again(struct upstream *upstream)
+{
+    upstream->is_again = true;
+    if (!upstream_hang_up(upstream))
+        upstream_connect(upstream);
+}
+
+static void upstream_done(struct upstream *upstream)
+{
+    int fd = upstream->fd;
+    upstream->fd = -1;
+    if (upstream->is_polling) /* out of the loop before its new owner puts the descriptor back into it */
+        uv_close((uv_handle_t *)&upstream->poll, upstream_on_poll_closed);
+    upstream_finish(upstream, fd, NULL);
+}
+
+/* How the present host is to be reached; `allow` and `prefer` turn round when the session says so. */
+static enum conf_sslmode upstream_mode(const struct upstream *upstream)
+{
+    if (!upstream->setup.tls)
+        return CONF_SSL_DISABLE;
+    enum conf_sslmode mode = tls_mode_for_host(upstream->setup.conf, upstream->database, upstream->host);
+    if (upstream->target.tls == TARGET_WITH_TLS && mode < CONF_SSL_REQUIRE)
+        return CONF_SSL_REQUIRE;
+    if (mode == CONF_SSL_ALLOW || (mode == CONF_SSL_PREFER && upstream->target.tls == TARGET_WITHOUT_TLS))
+        return CONF_SSL_DISABLE;
+    return mode;
+}
+
+static void upstream_wait(struct upstream *upstream, int events);
+
+static void upstream_negotiate(struct upstream *upstream)
+{
+    bool is_preferred = upstream_mode(upstream) == CONF_SSL_PREFER;
+    switch (negotiate_step(&upstream->negotiation)) {
+    case NEGOTIATE_READ: upstream_wait(upstream, UV_READABLE); return;
+    case NEGOTIATE_WRITE: upstream_wait(upstream, UV_WRITABLE); return;
+    case NEGOTIATE_SECURE: upstream_done(upstream); return;
+    case NEGOTIATE_DECLINED:
+        if (is_preferred)
+            upstream_done(upstream);
+        else
+            upstream_dial_failed(upstream, "it does not offer TLS, which sslmode demands (server_tls_sslmode, or "
+                                           "sslmode= of its [databases] line)");
+        return;
+    case NEGOTIATE_FAILED:
+        if (is_preferred)
+            upstream_dial_again(upstream);
+        else
+            upstream_dial_failed(upstream, upstream->negotiation.why);
+        return;
+    }
+}
+
+static bool upstream_is_direct(const struct upstream *upstream)
+{
+    struct conf_server_leg leg = conf_server_leg(upstream->setup.conf, upstream->database);
+    return leg.sslnegotiation == CONF_SSLNEGOTIATION_DIRECT;
+}
+
+static void upstream_connected(struct upstream *upstream)
+{
+    if (upstream->is_again || upstream_mode(upstream) == CONF_SSL_DISABLE) {
+        upstream_done(upstream);
+        return;
+    }
+    upstream->is_negotiating = true;
+    negotiate_start(&upstream->negotiation, upstream->fd, upstream->setup.tls,
+                    upstream->database->hosts[upstream->host].host, upstream_is_direct(upstream));
+    upstream_negotiate(upstream);
+}
+
+static void upstream_on_ready(uv_poll_t *handle, int status, int events)
 {
     (void)status;
     (void)events;
     struct upstream *upstream = handle->data;
     if (upstream->is_over || upstream->fd < 0)
         return;
+    if (upstream->is_negotiating) {
+        upstream_negotiate(upstream);
+        return;
+    }
     int error = 0;
     socklen_t len = sizeof error;
     if (getsockopt(upstream->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
@@ -156,28 +250,27 @@ static void upstream_on_writable(uv_poll_t *handle, int status, int events)
         upstream_dial_failed(upstream, strerror(error));
         return;
     }
-    /* Out of the loop before its new owner puts the descriptor back into it. */
-    uv_close((uv_handle_t *)handle, upstream_on_poll_closed);
     upstream_connected(upstream);
 }
 
-static void upstream_wait(struct upstream *upstream)
+static void upstream_wait(struct upstream *upstream, int events)
 {
-    int rc = uv_poll_init(upstream->loop, &upstream->poll, upstream->fd);
+    int rc = upstream->is_polling ? 0 : uv_poll_init(upstream->loop, &upstream->poll, upstream->fd);
     if (rc < 0) {
         upstream_dial_failed(upstream, uv_strerror(rc));
         return;
     }
     upstream->poll.data = upstream;
     upstream->is_polling = true;
-    rc = uv_poll_start(&upstream->poll, UV_WRITABLE, upstream_on_writable);
+    rc = uv_poll_start(&upstream->poll, events, upstream_on_ready);
     if (rc < 0)
         upstream_dial_failed(upstream, uv_strerror(rc));
 }
 
 static void upstream_set_deadline(struct upstream *upstream)
 {
-    upstream->deadline_ms = upstream->timeout_ms > 0 ? uv_now(upstream->loop) + upstream->timeout_ms : 0;
+    uint64_t timeout_ms = upstream->setup.timeout_ms;
+    upstream->deadline_ms = timeout_ms > 0 ? uv_now(upstream->loop) + timeout_ms : 0;
 }
 
 static void upstream_on_pause_over(uv_timer_t *timer)
@@ -203,21 +296,32 @@ static void upstream_pause(struct upstream *upstream)
     (void)rc;
 }
 
-static void upstream_dial(struct upstream *upstream, const struct sockaddr *address, socklen_t len)
+/* To the present address. */
+static void upstream_connect(struct upstream *upstream)
 {
+    const struct sockaddr *address = (const struct sockaddr *)&upstream->address;
     upstream->fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (upstream->fd < 0) {
         upstream_dial_failed(upstream, strerror(errno));
         return;
     }
-    if (connect(upstream->fd, address, len) == 0)
+    if (connect(upstream->fd, address, upstream->address_len) == 0)
         upstream_connected(upstream);
     else if (errno == EINPROGRESS || errno == EINTR)
-        upstream_wait(upstream);
+        upstream_wait(upstream, UV_WRITABLE);
     else if (errno == EAGAIN && address->sa_family == AF_UNIX)
         upstream_pause(upstream);
     else
         upstream_dial_failed(upstream, strerror(errno));
+}
+
+static void upstream_dial(struct upstream *upstream, const void *address, socklen_t len)
+{
+    assert(len <= sizeof upstream->address);
+    memcpy(&upstream->address, address, len);
+    upstream->address_len = len;
+    upstream->is_again = false;
+    upstream_connect(upstream);
 }
 
 static void upstream_next_address(struct upstream *upstream)
@@ -242,7 +346,7 @@ static void upstream_dial_unix(struct upstream *upstream, const char *directory,
     if (len < 0 || (size_t)len >= sizeof address.sun_path)
         upstream_dial_failed(upstream, "the socket's path is too long");
     else
-        upstream_dial(upstream, (const struct sockaddr *)&address, sizeof address);
+        upstream_dial(upstream, &address, sizeof address);
 }
 
 static void upstream_on_resolved(uv_getaddrinfo_t *resolver, int status, struct addrinfo *addresses)
@@ -285,9 +389,9 @@ static void upstream_dial_host(struct upstream *upstream)
     if (host[0] == '/')
         upstream_dial_unix(upstream, host, port);
     else if (uv_ip4_addr(host, port, &ip4) == 0)
-        upstream_dial(upstream, (const struct sockaddr *)&ip4, sizeof ip4);
+        upstream_dial(upstream, &ip4, sizeof ip4);
     else if (uv_ip6_addr(host, port, &ip6) == 0)
-        upstream_dial(upstream, (const struct sockaddr *)&ip6, sizeof ip6);
+        upstream_dial(upstream, &ip6, sizeof ip6);
     else
         upstream_resolve(upstream, host, port);
 }
@@ -306,7 +410,7 @@ static void upstream_next_host(struct upstream *upstream)
 
 /* ---- the outside ---- */
 
-struct upstream *upstream_new(uv_loop_t *loop, const struct session_target *target, uint64_t timeout_ms,
+struct upstream *upstream_new(uv_loop_t *loop, const struct session_target *target, const struct upstream_setup *setup,
                               upstream_on_done on_done, void *owner)
 {
     assert(target->host_index < (int)target->database->nhosts);
@@ -314,10 +418,11 @@ struct upstream *upstream_new(uv_loop_t *loop, const struct session_target *targ
     if (!upstream)
         return NULL;
     upstream->loop = loop;
+    upstream->target = *target;
+    upstream->setup = *setup;
     upstream->database = target->database;
     upstream->host = target->host_index < 0 ? 0 : (size_t)target->host_index;
     upstream->last_host = target->host_index < 0 ? target->database->nhosts - 1 : upstream->host;
-    upstream->timeout_ms = timeout_ms;
     upstream->on_done = on_done;
     upstream->owner = owner;
     upstream->fd = -1;
@@ -337,7 +442,7 @@ void upstream_tick(struct upstream *upstream)
         return; /* it looks at the time itself */
     upstream->deadline_ms = 0;
     if (upstream->fd >= 0) {
-        upstream_dial_failed(upstream, "timed out");
+        upstream_dial_failed(upstream, upstream->is_negotiating ? "timed out while beginning TLS" : "timed out");
         return;
     }
     if (!upstream->is_resolving)

@@ -29,14 +29,16 @@ struct answer {
 };
 
 static char directory[] = "/tmp/pgseek-upstream-XXXXXX";
+static const struct upstream_setup no_tls;
 
-static void on_done(void *owner, int fd, int host_index, const char *why)
+static void on_done(void *owner, const struct upstream_result *result)
 {
     struct answer *answer = owner;
     answer->calls++;
-    answer->fd = fd;
-    answer->host = host_index;
-    snprintf(answer->why, sizeof answer->why, "%s", why ? why : "");
+    answer->fd = result->fd;
+    answer->host = result->host_index;
+    assert_null(result->tls);
+    snprintf(answer->why, sizeof answer->why, "%s", result->why ? result->why : "");
 }
 
 /* A port of 127.0.0.1 that is listened on, or with `closed` one that nobody listens on. */
@@ -58,7 +60,7 @@ static struct answer connect_to(const struct conf_database *database, int host_i
     struct session_target target = {.database = database, .host_index = host_index};
     uv_loop_t loop;
     assert_int_equal(uv_loop_init(&loop), 0);
-    upstream_start(upstream_new(&loop, &target, 0, on_done, &answer));
+    upstream_start(upstream_new(&loop, &target, &no_tls, on_done, &answer));
     uv_run(&loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&loop), 0); /* nothing is left behind */
     assert_int_equal(answer.calls, 1);
@@ -154,7 +156,7 @@ static void a_full_socket_is_waited_for(void **state)
     assert_int_equal(errno, EAGAIN);
 
     assert_int_equal(uv_loop_init(&loop), 0);
-    struct upstream *upstream = upstream_new(&loop, &target, 0, on_done, &answer);
+    struct upstream *upstream = upstream_new(&loop, &target, &no_tls, on_done, &answer);
     upstream_start(upstream);
     uv_run(&loop, UV_RUN_ONCE);
     assert_int_equal(answer.calls, 0);
@@ -183,7 +185,8 @@ static void cancelling_leaves_nothing(void **state)
         struct answer answer = {.fd = -1};
         uv_loop_t loop;
         assert_int_equal(uv_loop_init(&loop), 0);
-        struct upstream *upstream = upstream_new(&loop, &target, 1000, on_done, &answer);
+        const struct upstream_setup setup = {.timeout_ms = 1000};
+        struct upstream *upstream = upstream_new(&loop, &target, &setup, on_done, &answer);
         upstream_start(upstream);
         if (answer.calls == 0) {
             upstream_cancel(upstream);

@@ -4,21 +4,30 @@
  *                   │                         │
  *                   └──── SESSION_CLOSE ──────┴──▶ closing ──(both links gone)──▶ freed
  *
- * Back-pressure is one rule: a side is read only while the other side has taken everything. */
+ * Back-pressure is one rule: a side is read only while the other side has taken everything.
+ *
+ * Until a log-in is over its pair holds the snapshot that it began with: the session's settings, the certificates of
+ * both links and the rules come from one configuration, whatever is reloaded meanwhile. */
 #include "pair.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../admin/conf.h"
 #include "../admin/log.h"
+#include "snapshot.h"
+#include "tls.h"
 #include "upstream.h"
 
 /* How long a client may take to read its last message. */
 #define PAIR_LINGER_MS 5000
 /* A client that does not read its answers is not read either above this. */
 #define PAIR_UNREAD_MAX ((size_t)256 * 1024)
+
+/* The first byte of a TLS handshake; no packet of PostgreSQL's begins with it. */
+#define PAIR_TLS_HANDSHAKE 0x16
 
 #define PAIR_SHUTDOWN_SQLSTATE "57P01"
 #define PAIR_SHUTDOWN_MESSAGE "terminating connection due to administrator command"
@@ -28,6 +37,7 @@ struct pair {
     struct link back;  /* to the server */
     struct pair_env *env;
     struct session *session;
+    struct snapshot *snapshot; /* until logged in, then NULL */
     struct upstream *upstream; /* while connecting */
     struct pair *next, *prev;
     struct pair_list *list;
@@ -35,6 +45,8 @@ struct pair {
     bool is_refused;      /* above max_client_conn */
     bool is_cancel;       /* carries a cancel request */
     bool is_half_closed;  /* the client sends no more but is owed answers */
+    bool is_heard;        /* the client has sent something */
+    bool is_securing;     /* the client's TLS handshake is under way */
 };
 
 static void pair_settle(struct pair *pair);
@@ -75,6 +87,7 @@ static void pair_free(struct pair *pair)
 {
     struct pair_env *env = pair->env;
     session_free(pair->session);
+    snapshot_unref(pair->snapshot);
     pair_unlist(pair);
     mem_free(pair);
     env->on_change(env);
@@ -95,7 +108,13 @@ static void pair_free_if_gone(struct pair *pair)
 
 static void pair_on_link_closed(struct link *link)
 {
-    pair_free_if_gone(link->poll.data);
+    struct pair *pair = link->poll.data;
+    if (pair_is_closing(pair)) {
+        pair_free_if_gone(pair);
+    } else if (link == &pair->back) { /* the server has refused, and is asked once more */
+        pair->back = (struct link){0};
+        pair_settle(pair);
+    }
 }
 
 /* ---- closing ---- */
@@ -135,11 +154,11 @@ static void pair_cut_off(struct pair *pair)
 
 /* ---- sending ---- */
 
-/* A link that is lost is closed before the session hears of it: nothing more can be sent there. */
+/* A link that is lost is closed before anything is sent: nothing of the session's last words is for it. */
 static void pair_lose(struct pair *pair, enum side side, const char *why)
 {
+    session_lost(pair->session, side, why); /* `why` may be the link's own words */
     link_close(side == SIDE_FRONTEND ? &pair->front : &pair->back);
-    session_lost(pair->session, side, why);
 }
 
 /* A message goes one way as a rule, so one of the two sinks is empty. */
@@ -172,27 +191,42 @@ static void pair_send(struct pair *pair)
 
 static void pair_on_event(struct link *link, unsigned events);
 
-static void pair_on_upstream(void *owner, int fd, int host_index, const char *why)
+static void pair_connected(struct pair *pair, const struct upstream_result *result)
+{
+    struct channel channel;
+    link_tune(result->fd, pair->snapshot->conf);
+    int rc = link_open(&pair->back, pair->env->loop, result->fd, pair, pair_on_event, pair_on_link_closed);
+    if (rc < 0) {
+        tls_free(result->tls);
+        session_unreachable(pair->session, uv_strerror(rc));
+        return;
+    }
+    if (result->tls) {
+        link_secure(&pair->back, result->tls);
+        tls_describe(result->tls, &channel);
+    }
+    session_connected(pair->session, result->host_index, result->tls ? &channel : NULL);
+}
+
+static void pair_on_upstream(void *owner, const struct upstream_result *result)
 {
     struct pair *pair = owner;
     pair->upstream = NULL;
-    if (fd < 0) {
-        session_unreachable(pair->session, why);
-    } else {
-        link_tune(fd, pair->env->session.conf);
-        int rc = link_open(&pair->back, pair->env->loop, fd, pair, pair_on_event, pair_on_link_closed);
-        if (rc < 0)
-            session_unreachable(pair->session, uv_strerror(rc));
-        else
-            session_connected(pair->session, host_index, NULL);
-    }
+    if (result->fd < 0)
+        session_unreachable(pair->session, result->why);
+    else
+        pair_connected(pair, result);
     pair_settle(pair);
 }
 
 static void pair_connect(struct pair *pair)
 {
-    if (pair->upstream || pair->back.state != LINK_UNUSED)
+    if (pair->upstream)
         return; /* under way */
+    if (pair->back.state != LINK_UNUSED) {
+        link_close(&pair->back); /* a second try: begins when this link is gone */
+        return;
+    }
     struct session_target target = session_target(pair->session);
     pair->is_cancel = target.is_cancel;
     if (pair->is_refused && !pair->is_cancel) {
@@ -200,14 +234,51 @@ static void pair_connect(struct pair *pair)
         pair_settle(pair);
         return;
     }
-    uint64_t timeout_ms = (uint64_t)pair->env->session.conf->server_connect_timeout * 1000;
-    pair->upstream = upstream_new(pair->env->loop, &target, timeout_ms, pair_on_upstream, pair);
+    const struct conf *conf = pair->snapshot->conf;
+    const struct upstream_setup setup = {.conf = conf,
+                                         .tls = snapshot_tls(pair->snapshot, target.database),
+                                         .timeout_ms = (uint64_t)conf->server_connect_timeout * 1000};
+    pair->upstream = upstream_new(pair->env->loop, &target, &setup, pair_on_upstream, pair);
     if (pair->upstream) {
         upstream_start(pair->upstream);
         return;
     }
     session_unreachable(pair->session, "out of memory");
     pair_settle(pair);
+}
+
+/* ---- TLS on the client's link ---- */
+
+/* Begins the handshake, if that has not been done. False when the session has ended. */
+static bool pair_secure(struct pair *pair, bool is_direct)
+{
+    if (pair->is_securing)
+        return true;
+    struct tls *tls = tls_accept(pair->snapshot->client_tls, is_direct);
+    if (!tls) {
+        session_lost(pair->session, SIDE_FRONTEND, "out of memory");
+        return false;
+    }
+    link_secure(&pair->front, tls);
+    pair->is_securing = true;
+    return true;
+}
+
+/* The client's first byte: of a packet, or of TLS itself. */
+static void pair_hear(struct pair *pair)
+{
+    int first = link_peek(&pair->front);
+    pair->is_heard = first >= 0;
+    if (first == PAIR_TLS_HANDSHAKE && session_begins_tls(pair->session))
+        pair_secure(pair, true); /* or the session has ended */
+}
+
+static void pair_secured(struct pair *pair)
+{
+    struct channel channel;
+    pair->is_securing = false;
+    tls_describe(pair->front.tls, &channel);
+    session_secured(pair->session, &channel);
 }
 
 /* ---- what is next ---- */
@@ -242,6 +313,8 @@ static bool pair_take_turn(struct pair *pair)
     struct pair_env *env = pair->env;
     if (pair->list == &env->starting && session_is_up(pair->session)) {
         pair->deadline_ms = 0;
+        snapshot_unref(pair->snapshot);
+        pair->snapshot = NULL;
         pair_enlist(pair, &env->running);
     }
     if (pair->is_half_closed) {
@@ -267,6 +340,10 @@ static void pair_settle(struct pair *pair)
         pair_close(pair);
         return;
     }
+    if (next == SESSION_SECURE && !pair_secure(pair, false)) {
+        pair_close(pair);
+        return;
+    }
     if (next == SESSION_CONNECT) {
         pair_connect(pair);
         if (pair_is_closing(pair))
@@ -281,17 +358,21 @@ static void pair_settle(struct pair *pair)
 static void pair_receive(struct pair *pair, struct link *link)
 {
     enum side side = link == &pair->front ? SIDE_FRONTEND : SIDE_BACKEND;
+    if (!pair->is_heard && side == SIDE_FRONTEND)
+        pair_hear(pair);
     ssize_t got = link_recv(link, pair->env->buffer, PAIR_BUFFER_BYTES);
-    if (got > 0) {
+    if (pair->is_securing && link_is_secure(&pair->front))
+        pair_secured(pair);
+    if (got > 0)
         session_feed(pair->session, side, span_of(pair->env->buffer, (size_t)got));
-        return;
-    }
-    if (got < 0)
-        pair_lose(pair, side, strerror((int)-got));
-    else if (link->at_end && side == SIDE_BACKEND)
-        pair_lose(pair, side, "server closed the connection");
-    else if (link->at_end)
+    if (got == -EPROTO && side == SIDE_FRONTEND)
+        session_lost(pair->session, side, link_why(link, EPROTO)); /* the link stays until its alert is read */
+    else if (got < 0)
+        pair_lose(pair, side, link_why(link, (int)-got));
+    else if (link->at_end && side == SIDE_FRONTEND)
         pair->is_half_closed = true;
+    else if (link->at_end && session_next(pair->session) != SESSION_CONNECT) /* or it is asked once more */
+        pair_lose(pair, side, "server closed the connection");
 }
 
 /* A link of a pair that is closing: send what is left, throw away what comes. */
@@ -350,16 +431,18 @@ static struct pair *pair_new(struct pair_env *env, int fd, const struct session_
     }
     pair->env = env;
     pair->session = session;
+    pair->snapshot = snapshot_ref(env->snapshot);
     if (link_open(&pair->front, env->loop, fd, pair, pair_on_event, pair_on_link_closed) == 0)
         return pair;
     session_free(session);
+    snapshot_unref(pair->snapshot);
     mem_free(pair);
     return NULL;
 }
 
 void pair_accept(struct pair_env *env, int fd, const struct session_peer *peer)
 {
-    const struct conf *conf = env->session.conf;
+    const struct conf *conf = env->snapshot->conf;
     bool is_counted = pair_count_up(&env->counts->clients, conf->max_client_conn);
     if (!is_counted && !pair_count_up(&env->counts->refused, PAIR_REFUSED_MAX)) {
         log_stranger(LOG_OF_DROP, LOG_WARNING, "%s: connection dropped: far too many clients (max_client_conn)",

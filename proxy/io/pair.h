@@ -16,6 +16,7 @@
 #define PAIR_REFUSED_MAX 64
 
 struct pair;
+struct snapshot;
 struct upstream;
 
 /* What all workers count together. */
@@ -33,6 +34,7 @@ struct pair_list {
 /* What a worker lends to its pairs. */
 struct pair_env {
     struct session_env session;
+    struct snapshot *snapshot; /* what `session` was filled from; pairs keep it until they have logged in */
     uv_loop_t *loop;
     uint8_t *buffer; /* PAIR_BUFFER_BYTES */
     struct pair_counts *counts;

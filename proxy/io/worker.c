@@ -178,7 +178,9 @@ static void worker_take_snapshot(struct worker *worker, struct snapshot *snapsho
 {
     snapshot_unref(worker->snapshot);
     worker->snapshot = snapshot;
+    worker->env.snapshot = snapshot;
     worker->env.session.conf = snapshot->conf;
+    worker->env.session.has_tls = snapshot->client_tls != NULL;
     worker->env.session.keyring = snapshot->keyring;
     worker->env.session.credentials = snapshot->credentials;
 }

@@ -42,7 +42,7 @@ static void cancel(struct session *session, struct span packet, struct span key)
     }
     stats_add(session->env->stats, STATS_CANCELS);
     session->is_cancel = true;
-    session->redial = is_tls ? TARGET_WITH_TLS : TARGET_AS_CONFIGURED;
+    session->redial = is_tls ? TARGET_WITH_TLS : TARGET_WITHOUT_TLS;
     buf_put_span(&session->startup, packet);
     connect_to(session, database, host_index);
 }

@@ -124,13 +124,11 @@ void secure_forget(struct session *session)
 bool secure_may_redial(const struct session *session)
 {
     const struct conf_database *database = session->database;
-    enum conf_sslmode mode = database->sslmode;
+    enum conf_sslmode mode = conf_server_leg(session->conf, database).sslmode;
     if (session->is_cancel || session->redial != TARGET_AS_CONFIGURED)
         return false;
     if (database->hosts[session->host_index].host[0] == '/')
         return false;
-    if (mode == CONF_SSL_INHERIT)
-        mode = session->conf->server_tls.sslmode;
     return mode == (session->is_tls[SIDE_BACKEND] ? CONF_SSL_PREFER : CONF_SSL_ALLOW);
 }
 

@@ -56,8 +56,8 @@ struct session_target {
     bool is_cancel;
     enum {
         TARGET_AS_CONFIGURED,
-        TARGET_WITH_TLS,   /* the session to be cancelled had it, or the server has refused without (sslmode=allow) */
-        TARGET_WITHOUT_TLS /* the server has refused with TLS (sslmode=prefer) */
+        TARGET_WITH_TLS,   /* the session to be cancelled has it, or the server has refused without (sslmode=allow) */
+        TARGET_WITHOUT_TLS /* the other way round (sslmode=prefer); where TLS is required it still is */
     } tls;
 };
 

@@ -115,31 +115,43 @@ static X509 *tls_next_certificate(struct tls_wish *wish, const struct tls_file *
 
 /* ---- our own certificate ---- */
 
-static X509 *tls_use_chain(struct tls_wish *wish, BIO *bio)
+static void tls_check_own(struct tls_wish *wish, X509 *certificate, EVP_PKEY *key)
 {
-    X509 *own = tls_next_certificate(wish, &wish->cert, bio);
-    X509 *next;
-    if (!own && wish->faults == 0)
-        tls_complain(wish, &wish->cert, "holds no certificate in PEM");
-    while (own && (next = tls_next_certificate(wish, &wish->cert, bio)) != NULL)
-        if (SSL_CTX_add0_chain_cert(wish->context->ctx, next) != 1) {
-            tls_complain(wish, &wish->cert, "holds a chain that cannot be used: %s",
-                         ERR_reason_error_string(ERR_peek_error()));
-            X509_free(next);
-        }
-    return own;
-}
-
-static void tls_use_pair(struct tls_wish *wish, X509 *certificate, EVP_PKEY *key)
-{
-    SSL_CTX *ctx = wish->context->ctx;
     char why[TLS_VALIDITY];
     tls_validity(certificate, why);
     if (why[0])
         tls_complain(wish, &wish->cert, "%s", why);
     if (key && X509_check_private_key(certificate, key) != 1)
         tls_complain(wish, &wish->key, "does not match the certificate of %s", wish->cert.setting);
-    else if (SSL_CTX_use_certificate(ctx, certificate) != 1 || (key && SSL_CTX_use_PrivateKey(ctx, key) != 1))
+}
+
+static bool tls_use_chain(struct tls_wish *wish, BIO *bio)
+{
+    X509 *next;
+    bool ok = true;
+    while (ok && (next = tls_next_certificate(wish, &wish->cert, bio)) != NULL) {
+        ok = SSL_CTX_add1_chain_cert(wish->context->ctx, next) == 1;
+        X509_free(next);
+    }
+    return ok;
+}
+
+/* The first certificate of the file is ours, and what follows leads to an authority. OpenSSL keeps a chain for each
+ * kind of key, so the certificate must be there before its chain. `key` may be NULL when it was complained about. */
+static void tls_use_certificates(struct tls_wish *wish, BIO *bio, EVP_PKEY *key)
+{
+    SSL_CTX *ctx = wish->context->ctx;
+    unsigned faults = wish->faults;
+    X509 *certificate = tls_next_certificate(wish, &wish->cert, bio);
+    if (!certificate) {
+        if (wish->faults == faults)
+            tls_complain(wish, &wish->cert, "holds no certificate in PEM");
+        return;
+    }
+    tls_check_own(wish, certificate, key);
+    bool ok = SSL_CTX_use_certificate(ctx, certificate) == 1 && tls_use_chain(wish, bio);
+    X509_free(certificate);
+    if (!ok || (key && wish->faults == faults && SSL_CTX_use_PrivateKey(ctx, key) != 1))
         tls_complain(wish, &wish->cert, "cannot be used: %s", ERR_reason_error_string(ERR_peek_error()));
 }
 
@@ -156,14 +168,12 @@ static void tls_use_own(struct tls_wish *wish)
     }
     EVP_PKEY *key = tls_read_key(wish);
     BIO *bio = tls_open(wish, &wish->cert, WHOLE_FILE_PUBLIC, &text);
-    X509 *certificate = bio ? tls_use_chain(wish, bio) : NULL;
-    if (certificate)
-        tls_use_pair(wish, certificate, key);
-    X509_free(certificate);
-    EVP_PKEY_free(key);
-    if (bio)
+    if (bio) {
+        tls_use_certificates(wish, bio, key);
+        BIO_free(bio);
         whole_file_fini(&text);
-    BIO_free(bio);
+    }
+    EVP_PKEY_free(key);
 }
 
 /* ---- authorities ---- */

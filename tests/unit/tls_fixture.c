@@ -16,6 +16,7 @@
 #include <openssl/rsa.h>
 #include <openssl/x509v3.h>
 
+#include "../../proxy/io/tls_openssl.h"
 #include "tls_fixture.h"
 
 #define DAY 86400L
@@ -271,6 +272,30 @@ struct tls_context *tls_fixture_server(const char *text, const char *database, c
     return load(text, database, complaints);
 }
 
+struct tls_context *tls_fixture_server_role(const char *certificate, const char *settings)
+{
+    char text[1024];
+    const char *mode = strstr(settings, "client_tls_sslmode") ? "" : "client_tls_sslmode = require";
+    snprintf(text, sizeof text,
+             "[pgseek]\nclient_tls_cert_file = %%/%s.crt\nclient_tls_key_file = %%/%s.key\n%s\n%s\n"
+             "[databases]\n* = host=x\n",
+             certificate, certificate, mode, settings);
+    return tls_fixture_clients(text, NULL);
+}
+
+struct tls_context *tls_fixture_client_role(const char *keywords, const char *settings)
+{
+    char text[1024];
+    snprintf(text, sizeof text, "[pgseek]\n%s\n[databases]\n* = host=db1 %s\n", settings, keywords);
+    return tls_fixture_server(text, "*", NULL);
+}
+
+void tls_fixture_swap_certificate(struct tls_context *context, const char *certificate)
+{
+    assert_int_equal(SSL_CTX_use_certificate_chain_file(context->ctx, path_of(certificate, "crt")), 1);
+    assert_int_equal(SSL_CTX_use_PrivateKey_file(context->ctx, path_of(certificate, "key"), SSL_FILETYPE_PEM), 1);
+}
+
 /* ---- talking ---- */
 
 void tls_talk_begin(struct tls_talk *talk, struct tls_context *server, struct tls_context *client, const char *host,
@@ -302,18 +327,32 @@ static void deliver(struct buf *wire, size_t step, struct tls *tls, struct buf *
     mem_free(plain);
 }
 
+bool tls_talk_deliver(struct tls_talk *talk, size_t step)
+{
+    take_output(talk->client, &talk->to_server);
+    take_output(talk->server, &talk->to_client);
+    if (talk->to_server.len > 0)
+        deliver(&talk->to_server, step, talk->server, &talk->server_got);
+    else if (talk->to_client.len > 0)
+        deliver(&talk->to_client, step, talk->client, &talk->client_got);
+    else
+        return false;
+    return true;
+}
+
 void tls_talk_run(struct tls_talk *talk, size_t step)
 {
-    for (;;) {
-        take_output(talk->client, &talk->to_server);
-        take_output(talk->server, &talk->to_client);
-        if (talk->to_server.len > 0)
-            deliver(&talk->to_server, step, talk->server, &talk->server_got);
-        else if (talk->to_client.len > 0)
-            deliver(&talk->to_client, step, talk->client, &talk->client_got);
-        else
-            return;
-    }
+    while (tls_talk_deliver(talk, step))
+        ;
+}
+
+void tls_talk_shake(struct tls_talk *talk, struct tls_context *server, struct tls_context *client, const char *host,
+                    bool is_direct)
+{
+    tls_talk_begin(talk, server, client, host, is_direct);
+    tls_context_free(server);
+    tls_context_free(client);
+    tls_talk_run(talk, SIZE_MAX);
 }
 
 void tls_talk_say(struct tls_talk *talk, bool is_client, const char *text)
@@ -324,6 +363,21 @@ void tls_talk_say(struct tls_talk *talk, bool is_client, const char *text)
     take_output(from, wire);
     assert_true(tls_write(from, &piece, 1, wire));
     mem_free(piece.iov_base);
+}
+
+void tls_talk_assert(struct tls_talk *talk)
+{
+    assert_string_equal(tls_why(talk->server), "");
+    assert_string_equal(tls_why(talk->client), "");
+    assert_int_equal(tls_state(talk->client), TLS_OPEN);
+    assert_int_equal(tls_state(talk->server), TLS_OPEN);
+    tls_talk_say(talk, true, "question");
+    tls_talk_say(talk, false, "answer");
+    tls_talk_run(talk, SIZE_MAX);
+    assert_true(span_equal_cstr(buf_span(&talk->server_got), "question"));
+    assert_true(span_equal_cstr(buf_span(&talk->client_got), "answer"));
+    buf_clear(&talk->server_got);
+    buf_clear(&talk->client_got);
 }
 
 void tls_talk_end(struct tls_talk *talk)

@@ -37,6 +37,15 @@ struct conf *tls_fixture_conf(const char *text);
 struct tls_context *tls_fixture_clients(const char *text, char **complaints);
 struct tls_context *tls_fixture_server(const char *text, const char *database, char **complaints);
 
+/* The server role in a few words: a certificate's name, and settings of which client_tls_sslmode is `require` unless
+ * they have it. */
+struct tls_context *tls_fixture_server_role(const char *certificate, const char *settings);
+/* The client role: keywords of a line of [databases], and settings. */
+struct tls_context *tls_fixture_client_role(const char *keywords, const char *settings);
+
+/* Shows another certificate, also one that our settings would refuse. */
+void tls_fixture_swap_certificate(struct tls_context *context, const char *certificate);
+
 /* Two ends, each at its side of a wire that is delivered in steps. */
 struct tls_talk {
     struct tls *client;
@@ -47,14 +56,22 @@ struct tls_talk {
     struct buf server_got;
 };
 
-/* Settings of both legs with certificates "server" and "ca", which the group fixture makes. */
+/* Settings of both legs with the certificates that tls_fixture_setup() makes: "ca", "server" (db1 and 10.1.2.3) and
+ * "alice" (O=Shop/CN=alice, for clients). */
 extern const char tls_fixture_plain[];
 
 void tls_talk_begin(struct tls_talk *talk, struct tls_context *server, struct tls_context *client, const char *host,
                     bool is_direct);
+/* The same, for contexts that nobody else needs, and the handshake. */
+void tls_talk_shake(struct tls_talk *talk, struct tls_context *server, struct tls_context *client, const char *host,
+                    bool is_direct);
+/* Delivers one piece of at most `step` bytes. False when both are silent. */
+bool tls_talk_deliver(struct tls_talk *talk, size_t step);
 /* Delivers until both are silent, `step` bytes at a time. */
 void tls_talk_run(struct tls_talk *talk, size_t step);
 void tls_talk_say(struct tls_talk *talk, bool is_client, const char *text);
+/* A question and its answer arrive. */
+void tls_talk_assert(struct tls_talk *talk);
 void tls_talk_end(struct tls_talk *talk);
 
 #endif

@@ -39,6 +39,7 @@ struct pair {
     struct session *session;
     struct snapshot *snapshot; /* until logged in, then NULL */
     struct upstream *upstream; /* while connecting */
+    struct lookup *lookup;     /* while the client's secret is asked for */
     struct pair *next, *prev;
     struct pair_list *list;
     uint64_t deadline_ms; /* of the log-in, or of the last words; 0: none */
@@ -139,6 +140,10 @@ static void pair_close(struct pair *pair)
     if (pair->upstream) {
         upstream_cancel(pair->upstream);
         pair->upstream = NULL;
+    }
+    if (pair->lookup) {
+        lookup_cancel(pair->lookup);
+        pair->lookup = NULL;
     }
     atomic_fetch_sub_explicit(pair_counter(pair), 1, memory_order_relaxed);
     pair->deadline_ms = uv_now(pair->env->loop) + PAIR_LINGER_MS;
@@ -281,6 +286,29 @@ static void pair_secured(struct pair *pair)
     session_secured(pair->session, &channel);
 }
 
+/* ---- looking up ---- */
+
+static void pair_on_lookup(void *owner, const struct secret *secret, const char *none, const char *failed)
+{
+    struct pair *pair = owner;
+    pair->lookup = NULL;
+    session_secret(pair->session, secret, none, failed);
+    pair_settle(pair);
+}
+
+static void pair_look_up(struct pair *pair)
+{
+    if (pair->lookup)
+        return; /* under way */
+    const struct session_target target = session_target(pair->session);
+    pair->lookup = lookup_start(&pair->env->lookups, &target, session_user(pair->session),
+                                session_dbname(pair->session), pair_on_lookup, pair);
+    if (pair->lookup)
+        return;
+    session_secret(pair->session, NULL, NULL, "too many log-ins wait for their secrets, or no memory is left");
+    pair_settle(pair);
+}
+
 /* ---- what is next ---- */
 
 static unsigned pair_wants(const struct pair *pair, enum side side)
@@ -344,8 +372,8 @@ static void pair_settle(struct pair *pair)
         pair_close(pair);
         return;
     }
-    if (next == SESSION_CONNECT) {
-        pair_connect(pair);
+    if (next == SESSION_CONNECT || next == SESSION_LOOK_UP) {
+        (next == SESSION_CONNECT ? pair_connect : pair_look_up)(pair);
         if (pair_is_closing(pair))
             return;
     }

@@ -10,6 +10,7 @@
 
 #include "../session/session.h"
 #include "link.h"
+#include "lookup.h"
 
 #define PAIR_BUFFER_BYTES ((size_t)64 * 1024)
 /* Clients above max_client_conn that are heard out, so that they read why they are refused; those above are cut off. */
@@ -38,6 +39,7 @@ struct pair_env {
     uv_loop_t *loop;
     uint8_t *buffer; /* PAIR_BUFFER_BYTES */
     struct pair_counts *counts;
+    struct lookup_queue lookups;
     struct pair_list starting; /* not logged in yet */
     struct pair_list running;
     struct pair_list closing;

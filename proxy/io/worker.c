@@ -301,6 +301,7 @@ struct worker *worker_new(int index, uv_loop_t *loop, struct snapshot *snapshot,
     worker->loop = loop ? loop : &worker->own_loop;
     worker->done = done;
     worker->env.loop = worker->loop;
+    worker->env.lookups.loop = worker->loop;
     worker->env.buffer = worker->buffer;
     worker->env.counts = shared->counts;
     worker->env.session.cancels = shared->cancels;

@@ -72,10 +72,11 @@ struct span startup_find(const struct startup *startup, const char *wanted)
     struct span at = startup->parameters;
     struct span name;
     struct span value;
+    struct span found = span_of(NULL, 0);
     while (startup_next(&at, &name, &value))
         if (span_equal_cstr(name, wanted))
-            return value;
-    return span_of(NULL, 0);
+            found = value;
+    return found;
 }
 
 /* ---- options: `-c a=b`, `-ca=b`, `--a=b`, words apart by blanks, a backslash takes the next byte as it is ---- */
@@ -214,6 +215,22 @@ static bool cut_takes_pair(struct cut *cut, struct span name, struct span value)
     if (!cut->fn(cut->arg, (const char *)name.ptr, (const char *)value.ptr))
         cut->refused = true;
     return true;
+}
+
+void startup_without(const struct startup *startup, const char *prefix, uint32_t version, struct buf *out)
+{
+    size_t at_length = out->len;
+    struct span at = startup->parameters;
+    struct span name;
+    struct span value;
+    buf_put_u32(out, 0);
+    buf_put_u32(out, version);
+    while (startup_next(&at, &name, &value))
+        if (strncmp((const char *)name.ptr, prefix, strlen(prefix)) != 0)
+            put_pair(out, name, value);
+    buf_put_u8(out, 0);
+    if (!out->failed)
+        set_u32(out->ptr + at_length, (uint32_t)(out->len - at_length));
 }
 
 bool startup_rewrite(const struct startup *startup, const char *prefix, const char *database, const char *user,

@@ -33,8 +33,12 @@ void startup_read(struct span packet, struct startup *out);
 
 /* Walks the parameters: false at the end. *at starts as startup.parameters. */
 bool startup_next(struct span *at, struct span *name, struct span *value) MUST_USE;
-/* The value of a parameter; an empty span with NULL ptr when absent. */
+/* The value of a parameter, the last one if it is given more than once, as the server reads it; an empty span with NULL
+ * ptr when absent. */
 struct span startup_find(const struct startup *startup, const char *name);
+
+/* Writes the StartupMessage anew, of that version and without the parameters whose name starts with `prefix`. */
+void startup_without(const struct startup *startup, const char *prefix, uint32_t version, struct buf *out);
 
 /* A variable found among the parameters: `pgseek.x` itself or inside `options`. Both texts are NUL-terminated. */
 typedef bool startup_variable_fn(void *arg, const char *name, const char *value);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "authenticate.h"
+
 #define MAX_SMALL 65536         /* replies that are short by nature */
 #define MAX_ERROR (1u << 20)    /* an ErrorResponse that is looked at */
 #define MAX_OURS (1u << 20)     /* any reply to a statement of ours */
@@ -473,6 +475,8 @@ size_t backend_needs(struct session *session, uint8_t type, size_t total)
 {
     const struct rule *rule = &rules[type];
     const struct pending *head = pending_head(&session->owed);
+    if (login_takes(session, SIDE_BACKEND, type))
+        return login_needs(session, total);
     if (!rule->reply || session->opaque || (!head && !rule->anywhere))
         return 0;
     if (total > rule->max || (head && is_ours(head) && total > MAX_OURS))
@@ -487,6 +491,8 @@ enum action backend_stream(struct session *session, uint8_t type, bool *drop)
     *drop = false;
     if (session->may_redial)
         secure_settled(session);
+    if (login_takes(session, SIDE_BACKEND, type))
+        return login_too_long(session, SIDE_BACKEND);
     if (session->opaque && type == 'Z' && session->state == STATE_LOGIN)
         login_done(session);
     if (session->opaque || !rule->reply || (head && passes_by(head, type)))
@@ -503,6 +509,8 @@ enum action backend_message(struct session *session, uint8_t type, struct span m
 {
     if (session->may_redial && secure_redials(session, message))
         return ACTION_FAIL; /* nothing more is expected from this server */
+    if (login_takes(session, SIDE_BACKEND, type))
+        return login_message(session, SIDE_BACKEND, message);
     struct pending *head = pending_head(&session->owed);
     return rules[type].reply(session, head, message);
 }

@@ -4,6 +4,7 @@
  * changes, and must not write to a link. Texts of statements are text.c's, tagged Binds are paginate.c's. */
 #include "internal.h"
 
+#include "authenticate.h"
 #include "prepared.h"
 #include "text.h"
 
@@ -308,6 +309,8 @@ static bool is_bystander(struct session *session, const struct rule *rule)
 size_t frontend_needs(struct session *session, uint8_t type, size_t total, struct span body)
 {
     const struct rule *rule = &rules[type];
+    if (login_takes(session, SIDE_FRONTEND, type))
+        return login_needs(session, total);
     if (!rule->needs || is_bystander(session, rule))
         return 0;
     return rule->needs(session, total, body);
@@ -333,6 +336,8 @@ static bool close_unnamed(struct session *session, uint8_t type)
 enum action frontend_stream(struct session *session, uint8_t type, size_t total, struct span body)
 {
     const struct rule *rule = &rules[type];
+    if (login_takes(session, SIDE_FRONTEND, type))
+        return login_too_long(session, SIDE_FRONTEND);
     if (!rule->needs)
         return session_violation(session, SIDE_FRONTEND, "invalid message type");
     if (is_bystander(session, rule)) {
@@ -349,6 +354,8 @@ enum action frontend_stream(struct session *session, uint8_t type, size_t total,
 enum action frontend_message(struct session *session, uint8_t type, struct span message)
 {
     const struct rule *rule = &rules[type];
+    if (login_takes(session, SIDE_FRONTEND, type))
+        return login_message(session, SIDE_FRONTEND, message);
     if (!close_unnamed(session, type))
         return session_nomem(session);
     if (session->tagging && session->tagging->retry.possible)

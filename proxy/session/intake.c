@@ -140,8 +140,9 @@ static bool hand_over(struct session *session, const struct direction *way, stru
     enum action action = way->message(session, message.ptr[0], message);
     if (action == ACTION_FORWARD)
         forward(session, way->to, message);
-    if (action == ACTION_HOLD) {
-        hold(session, message, *behind);
+    bool is_last = way == &frontend && session_makes_wait(session); /* what is behind it waits for the server */
+    if (action == ACTION_HOLD || is_last) {
+        hold(session, action == ACTION_HOLD ? message : span_of(NULL, 0), *behind);
         *behind = span_of(behind->ptr, 0);
         return false;
     }
@@ -290,7 +291,7 @@ void intake_frontend(struct session *session, struct span bytes)
             return;
     if (bytes.len == 0 || session->state == STATE_CLOSING)
         return;
-    if (session->state == STATE_CONNECT || session->may_redial ||
+    if (session_makes_wait(session) ||
         session->holding) { /* sent without waiting for an answer: kept until it can go */
         hold(session, span_of(NULL, 0), bytes);
         session->holding = true;
@@ -310,7 +311,7 @@ void intake_backend(struct session *session, struct span bytes)
 
 void intake_resume(struct session *session)
 {
-    if (!session->holding)
+    if (!session->holding || session_makes_wait(session))
         return;
     struct buf work = session->held;
     session->held = (struct buf){0};

@@ -24,10 +24,14 @@
 
 /* ---- states ---- */
 
+/* In the order in which a log-in passes them: from STATE_PROVE on there is a server. */
 enum state {
     STATE_STARTUP, /* waiting for the first packet that asks for a session */
     STATE_SECURE,  /* the client's TLS handshake is under way */
+    STATE_LOOK_UP, /* a client's secret is asked for */
+    STATE_VERIFY,  /* the client proves its password to us */
     STATE_CONNECT, /* the server link is being made */
+    STATE_PROVE,   /* we answer the server with the client's key, until it says AuthenticationOk */
     STATE_LOGIN,   /* relaying until the first ReadyForQuery */
     STATE_UP,      /* in conversation */
     STATE_CANCEL,  /* a cancel request was sent; the server will close */
@@ -193,12 +197,13 @@ struct session {
     bool wake;         /* what it waits for may have come */
     bool borrowed;     /* the bytes being read outlive the call */
     bool asked_ssl, asked_gss;
-    bool may_tls;    /* the client's link can be encrypted */
-    bool is_tls[2];  /* which links are */
-    bool is_cancel;  /* a cancel request */
-    bool may_redial; /* the server's refusal may lead to a second try: nothing of the client's goes on before it is
-                        known */
-    uint8_t redial;  /* session_target.tls */
+    bool may_tls;        /* the client's link can be encrypted */
+    bool is_tls[2];      /* which links are */
+    bool is_cancel;      /* a cancel request */
+    bool watches_choice; /* relayed SCRAM over TLS on both links: what the client chooses decides whether it works */
+    bool may_redial;     /* the server's refusal may lead to a second try: nothing of the client's goes on before it is
+                            known */
+    uint8_t redial;      /* session_target.tls */
     bool strings_standard; /* ParameterStatus standard_conforming_strings */
     bool doubtful;         /* the count of ReadyForQuery to come is not certain: nothing is rewritten */
     bool returning;        /* a statement's name was changed in a group that may still fail */
@@ -217,6 +222,7 @@ struct session {
     struct census_entry *as_database, *as_user; /* where it is counted; NULL: not */
     struct buf startup;                         /* StartupMessage or CancelRequest to send once connected */
     struct channel *channel[2];                 /* of the encrypted links, until STATE_UP */
+    struct login *login;                        /* SCRAM that ends here, until it is over; see authenticate.h */
     struct tagging *tagging;
     char encoding[24];       /* ParameterStatus client_encoding */
     struct address from, to; /* of the client's link */
@@ -245,6 +251,8 @@ void session_refuse(struct session *session, const char *sqlstate, const char *m
 /* Ends the session for a violation without a word: where an answer in clear text could not be told from an
  * attacker's. */
 void session_hang_up(struct session *session, const char *what);
+/* Whether what the client sends now is not its turn: it is kept for later. */
+bool session_makes_wait(const struct session *session);
 struct buf *to_backend(struct session *session); /* a buffer to append messages to; sent_backend() when done */
 void sent_backend(struct session *session);
 struct buf *to_frontend(struct session *session);

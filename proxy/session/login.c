@@ -1,12 +1,14 @@
 /* login.c - from the first packet to the connection: cancel requests, startup parameters.
  *
  * It decides where a session goes and takes our variables out of its parameters; it must not know what the server will
- * answer. Authentication itself is relayed like everything else. */
+ * answer, nor who must prove what (authenticate.c). */
 #include "internal.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+#include "authenticate.h"
 
 static void copy_name(char *to, size_t size, struct span from)
 {
@@ -47,12 +49,17 @@ static void cancel(struct session *session, struct span packet, struct span key)
     connect_to(session, database, host_index);
 }
 
-/* "database", and whatever the server reads as true; a value that it cannot read is an error there. */
+/* "database", and whatever the server reads as true; a value that it cannot read is an error there. It takes any
+ * beginning of a word that tells it from the others. */
 static bool asks_for_replication(struct span value)
 {
-    static const char *const no[] = {"false", "off", "no", "0", "f", "n"};
+    static const struct {
+        const char *word;
+        size_t least;
+    } no[] = {{"false", 1}, {"off", 2}, {"no", 1}, {"0", 1}};
     for (size_t i = 0; i < sizeof no / sizeof *no; i++)
-        if (value.len == strlen(no[i]) && strncasecmp((const char *)value.ptr, no[i], value.len) == 0)
+        if (value.len >= no[i].least && value.len <= strlen(no[i].word) &&
+            strncasecmp((const char *)value.ptr, no[i].word, value.len) == 0)
             return false;
     return value.len > 0;
 }
@@ -118,7 +125,9 @@ static void open_session(struct session *session, const struct startup *startup)
         log_stranger(LOG_OF_ATTEMPT, LOG_INFO, "C-%llu: %s/%s@%s login attempt: db=%s user=%s tls=%s",
                      (unsigned long long)session->id, session->dbname, session->user, session->peer, session->dbname,
                      session->user, secure_text(session, SIDE_FRONTEND, tls));
-    connect_to(session, database, -1);
+    session->database = database;
+    session->host_index = -1;
+    authenticate(session, startup);
 }
 
 void login_packet(struct session *session, struct span packet, bool more_behind)

@@ -7,15 +7,21 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "authenticate.h"
+
 /* ---- states ---- */
 
 static const struct {
     const char *name;
     unsigned successors; /* bits of enum state */
 } states[] = {
-    [STATE_STARTUP] = {"startup", 1u << STATE_SECURE | 1u << STATE_CONNECT | 1u << STATE_CLOSING},
+    [STATE_STARTUP] = {"startup", 1u << STATE_SECURE | 1u << STATE_LOOK_UP | 1u << STATE_VERIFY | 1u << STATE_CONNECT |
+                                      1u << STATE_CLOSING},
     [STATE_SECURE] = {"secure", 1u << STATE_STARTUP | 1u << STATE_CLOSING},
-    [STATE_CONNECT] = {"connect", 1u << STATE_LOGIN | 1u << STATE_CANCEL | 1u << STATE_CLOSING},
+    [STATE_LOOK_UP] = {"look up", 1u << STATE_VERIFY | 1u << STATE_CLOSING},
+    [STATE_VERIFY] = {"verify", 1u << STATE_CONNECT | 1u << STATE_CLOSING},
+    [STATE_CONNECT] = {"connect", 1u << STATE_PROVE | 1u << STATE_LOGIN | 1u << STATE_CANCEL | 1u << STATE_CLOSING},
+    [STATE_PROVE] = {"prove", 1u << STATE_LOGIN | 1u << STATE_CONNECT | 1u << STATE_CLOSING},
     [STATE_LOGIN] = {"login", 1u << STATE_UP | 1u << STATE_CONNECT | 1u << STATE_CLOSING},
     [STATE_UP] = {"up", 1u << STATE_CLOSING},
     [STATE_CANCEL] = {"cancel", 1u << STATE_CLOSING},
@@ -44,6 +50,8 @@ void session_move(struct session *session, enum state to)
         leave_census(session);
     if (to == STATE_UP && session->conf->log_connections)
         log_forgive(LOG_OF_ATTEMPT);
+    if (to == STATE_UP || to == STATE_CLOSING)
+        login_end(session);
 }
 
 /* ---- life ---- */
@@ -101,6 +109,7 @@ void session_free(struct session *session)
     buf_fini(&session->held);
     buf_fini(&session->startup);
     secure_forget(session);
+    login_end(session);
     tagging_free(session->tagging);
     conf_unref(session->conf);
     mem_free(session);
@@ -176,7 +185,7 @@ static void log_closing(struct session *session, enum log_level level, const cha
 
 static void count_end(struct session *session)
 {
-    if (session->state == STATE_CONNECT || session->state == STATE_LOGIN)
+    if (session->state == STATE_VERIFY || session_makes_wait(session) || session->state == STATE_LOGIN)
         stats_add(session->env->stats, STATS_LOGIN_FAILURES);
 }
 
@@ -235,7 +244,7 @@ void session_lost(struct session *session, enum side side, const char *why)
     if (session->state == STATE_CLOSING)
         return;
     bool orderly = session->state == STATE_CANCEL || (side == SIDE_FRONTEND && session->state == STATE_UP);
-    if (side == SIDE_BACKEND && session->state == STATE_LOGIN)
+    if (side == SIDE_BACKEND && (session->state == STATE_LOGIN || session->state == STATE_PROVE))
         orderly = true; /* a refused login: the client has the server's own words */
     count_end(session);
     if (session->state == STATE_SECURE) {
@@ -272,14 +281,23 @@ static void settle(struct session *session)
     discard_if_failed(&session->env->to_backend);
 }
 
-void session_secret(struct session *session, const struct secret *secret, const char *why)
+void session_secret(struct session *session, const struct secret *secret, const char *none, const char *failed)
 {
-    (void)session, (void)secret, (void)why;
+    if (session->state == STATE_LOOK_UP)
+        verify_secret(session, secret, none, failed);
+    settle(session);
 }
 
 const char *session_user(const struct session *session)
 {
-    return session->user;
+    const struct conf_database *database = session->database;
+    return database && database->user ? database->user : session->user;
+}
+
+const char *session_dbname(const struct session *session)
+{
+    const struct conf_database *database = session->database;
+    return database && database->dbname ? database->dbname : session->dbname;
 }
 
 static void log_server(const struct session *session, const struct channel *channel)
@@ -300,7 +318,7 @@ void session_connected(struct session *session, int host_index, const struct cha
         return;
     }
     sink_copy(&session->env->to_backend, buf_span(&session->startup));
-    session_move(session, session->is_cancel ? STATE_CANCEL : STATE_LOGIN);
+    session_move(session, session->is_cancel ? STATE_CANCEL : session->login ? STATE_PROVE : STATE_LOGIN);
     session->may_redial = secure_may_redial(session);
     if (!session->may_redial)
         secure_settled(session);
@@ -331,18 +349,27 @@ void session_feed(struct session *session, enum side from, struct span bytes)
 
 /* ---- questions ---- */
 
+bool session_makes_wait(const struct session *session)
+{
+    return session->state == STATE_LOOK_UP || session->state == STATE_CONNECT || session->state == STATE_PROVE ||
+           session->may_redial;
+}
+
 enum session_next session_next(const struct session *session)
 {
-    if (session->state == STATE_CLOSING)
-        return SESSION_CLOSE;
-    return session->state == STATE_CONNECT  ? SESSION_CONNECT
-           : session->state == STATE_SECURE ? SESSION_SECURE
-                                            : SESSION_GO;
+    switch (session->state) {
+    case STATE_CLOSING: return SESSION_CLOSE;
+    case STATE_SECURE: return SESSION_SECURE;
+    case STATE_LOOK_UP: return SESSION_LOOK_UP;
+    case STATE_CONNECT: return SESSION_CONNECT;
+    default: return SESSION_GO;
+    }
 }
 
 struct session_target session_target(const struct session *session)
 {
-    return (struct session_target){.database = session->database,
+    return (struct session_target){.conf = session->conf,
+                                   .database = session->database,
                                    .host_index = session->host_index,
                                    .is_cancel = session->is_cancel,
                                    .tls = session->redial};
@@ -353,9 +380,9 @@ bool session_reads(const struct session *session, enum side side)
     if (session->state == STATE_CLOSING)
         return false;
     if (side == SIDE_BACKEND)
-        return session->state != STATE_STARTUP && session->state != STATE_SECURE && session->state != STATE_CONNECT;
-    return session->state != STATE_CONNECT && session->state != STATE_CANCEL && !session->holding &&
-           !session->may_redial && session->owed.count < PENDING_MAX;
+        return session->state >= STATE_PROVE;
+    return !session_makes_wait(session) && session->state != STATE_CANCEL && !session->holding &&
+           session->owed.count < PENDING_MAX;
 }
 
 bool session_is_up(const struct session *session)

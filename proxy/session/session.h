@@ -51,7 +51,8 @@ enum session_next {
 
 /* Where the server is: hosts of a [databases] line in the order they are to be tried. */
 struct session_target {
-    const struct conf_database *database; /* its hosts and ports */
+    const struct conf *conf;              /* what the session goes by, ... */
+    const struct conf_database *database; /* ... and its line: hosts and ports */
     int host_index;                       /* >= 0: this host only (a cancel request, a second try); -1: try all */
     bool is_cancel;
     enum {
@@ -81,10 +82,12 @@ bool session_begins_tls(struct session *session);
 /* The client's TLS handshake is over. */
 void session_secured(struct session *session, const struct channel *channel);
 
-/* The secret that was asked for: NULL when there is no such user. With `why` it could not be asked for (for the log).
- */
-void session_secret(struct session *session, const struct secret *secret, const char *why);
+/* The secret that was asked for; copied. NULL when there is none: `none`, a static text, tells the log why (no such
+ * user, another kind of secret). With `failed` it could not be asked for. */
+void session_secret(struct session *session, const struct secret *secret, const char *none, const char *failed);
+/* The user and the database as the server is to know them. */
 const char *session_user(const struct session *session);
+const char *session_dbname(const struct session *session);
 
 /* The server link is up, on hosts[host_index] of the target, encrypted if `channel` is not NULL; or could not be made
  * (`why` is for the client and the log). */

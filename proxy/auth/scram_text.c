@@ -115,7 +115,7 @@ static const char *scram_text_header(struct scram_rest *rest, struct scram_clien
     }
     if (scram_rest_begins(rest, 'a'))
         return "an authorization identity (a=), which PostgreSQL does not have";
-    if (rest->is_over || scram_rest_field(rest).len > 0 || rest->is_over)
+    if (scram_rest_field(rest).len > 0 || rest->is_over)
         return "the header does not end in two commas";
     return NULL;
 }

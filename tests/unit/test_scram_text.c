@@ -98,6 +98,42 @@ static const struct {
     {SCRAM_PLAIN, NOTHING, TEXT("n,,n=" LONG_4096 ",r=abc"), SCRAM_MALFORMED},
 };
 
+/* What a driver's author looks for in the log. */
+static void refusals_name_their_cause(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *why;
+    } cases[] = {
+        {"n,a=root,n=,r=abc", "authorization identity"},
+        {"n,,m=x,n=,r=abc", "must be understood"},
+        {"n", "two commas"},
+        {"n,", "two commas"},
+        {"n,x", "two commas"},
+        {"x,,n=,r=abc", "none of n, y, p"},
+        {"p=,,n=,r=abc", "no name"},
+        {"p=tls-unique,,n=,r=abc", "disagree"},
+        {"n,,r=abc", "(n=)"},
+        {"n,,n=", "(r=)"},
+        {"n,,n=,r=", "empty"},
+        {"n,,n=,r=x" LONG_512, "too long"},
+        {"n,,n=,r=\x7f", "printable"},
+        {"n,,n=,r=abc,1", "behind the last"},
+    };
+    struct secret secret = secret_of(SECRET);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scram_server *server = scram_server_new(&secret, span_of(NULL, 0));
+        struct buf out = {0};
+        const char *why;
+        assert_int_equal(scram_server_first(server, span_cstr(SCRAM_PLAIN), span_cstr(cases[i].text), &out, &why),
+                         SCRAM_MALFORMED);
+        if (!strstr(why, cases[i].why))
+            fail_msg("\"%s\": %s", cases[i].text, why);
+        scram_server_free(server);
+    }
+}
+
 static void first_texts_are_judged(void **state)
 {
     struct secret secret = secret_of(SECRET);
@@ -448,10 +484,10 @@ static void signatures_are_judged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_texts_are_judged),    cmocka_unit_test(last_texts_are_judged),
-        cmocka_unit_test(texts_come_in_their_order), cmocka_unit_test(nonces_are_fresh),
-        cmocka_unit_test(offers_are_judged),         cmocka_unit_test(challenges_are_judged),
-        cmocka_unit_test(signatures_are_judged),
+        cmocka_unit_test(refusals_name_their_cause), cmocka_unit_test(first_texts_are_judged),
+        cmocka_unit_test(last_texts_are_judged),     cmocka_unit_test(texts_come_in_their_order),
+        cmocka_unit_test(nonces_are_fresh),          cmocka_unit_test(offers_are_judged),
+        cmocka_unit_test(challenges_are_judged),     cmocka_unit_test(signatures_are_judged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "../../parser/pgseek.h"
+#include "../protocol/bytes.h"
 
 enum conf_offset_policy { CONF_OFFSET_RUN, CONF_OFFSET_REJECT };
 enum conf_protection { CONF_PROTECT_ENCRYPT, CONF_PROTECT_SIGN };
@@ -128,6 +129,8 @@ struct conf {
 
 /* Loads and checks a file. NULL after writing "file:line: sentence" lines for every fault to `complaints`. */
 struct conf *conf_load(const char *path, FILE *complaints);
+/* The same from memory; `path` stands for the file in complaints. */
+struct conf *conf_read(struct span text, const char *path, FILE *complaints);
 /* The defaults with one database "*" at host and port: for tests and explain. NULL when out of memory. */
 struct conf *conf_default(const char *host, int port);
 struct conf *conf_ref(struct conf *conf);

@@ -1,38 +1,33 @@
-/* conf_file.c - reads an INI file with inih and reports every fault of it, with file and line.
+/* conf_file.c - reads a file of sections and settings, and reports every fault of it with its line.
  *
- * inih cuts long lines and section names silently, tells no line numbers to its handler and nothing about empty
- * sections. So each line passes through conf_next_line() first, which counts, checks, and hands inih only lines that it
- * takes whole. */
+ * The form is INI as PgBouncer has it. It is read here and by no library: the one that was used cut long lines and
+ * names without a word and told no line numbers, so that each line had to be looked at before it. */
 #include "conf_file.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <ini.h>
-
 #include "option.h"
+#include "whole_file.h"
 
 #define CONF_WHY 320
-#define CONF_NAME_MAX 63 /* bytes of a database's name, as PostgreSQL's identifiers */
+#define CONF_NAME_MAX 63   /* bytes of a database's name, as PostgreSQL's identifiers */
+#define CONF_LINE_MAX 4096 /* bytes of a line, without the blanks around it */
+#define CONF_FILE_MAX (1u << 20)
 
-static const char conf_section_options[] = "pgseek";
-static const char conf_section_databases[] = "databases";
+enum conf_section { CONF_NO_SECTION, CONF_OPTIONS, CONF_DATABASES, CONF_UNKNOWN_SECTION };
 
 /* One file that is being read. */
 struct conf_reading {
     const char *path;
-    FILE *file;
     FILE *complaints;
     struct conf *conf;
-    char *line; /* getline's buffer */
-    size_t line_size;
+    struct span rest;
     unsigned number; /* of the line, from 1 */
-    bool is_in_section;
-    bool is_known_section;
+    enum conf_section section;
     unsigned faults;
+    char line[CONF_LINE_MAX + 1];
 };
 
 static void conf_complain(struct conf_reading *reading, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -49,69 +44,48 @@ static void conf_complain(struct conf_reading *reading, const char *format, ...)
 
 /* ---- lines ---- */
 
-static void conf_check_section(struct conf_reading *reading, const char *line)
+static bool conf_is_blank(char c)
 {
-    const char *end = strchr(line, ']');
-    size_t len = end ? (size_t)(end - line - 1) : 0;
-    struct span name = span_of(line + 1, len);
-    reading->is_in_section = true;
-    reading->is_known_section =
-        span_equal_cstr(name, conf_section_options) || span_equal_cstr(name, conf_section_databases);
-    if (!end)
-        conf_complain(reading, "a section's name must end in \"]\"");
-    else if (!reading->is_known_section)
-        conf_complain(reading, "unknown section [%.*s]: there are [pgseek] and [databases]", (int)len, line + 1);
+    return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Whether inih may see the line: it is then whole, and of a form that inih knows. `room` is the size of inih's buffer.
- */
-static bool conf_check_line(struct conf_reading *reading, const char *line, size_t len, size_t room)
+static struct span conf_trim(struct span text)
 {
-    if (strlen(line) != len) {
-        conf_complain(reading, "the line holds a NUL character");
-        return false;
-    }
-    if (*line == '\0' || *line == ';' || *line == '#')
-        return false;
-    if (len + 2 > room) {
-        conf_complain(reading, "the line is longer than %zu characters", room - 2);
-        return false;
-    }
-    if (*line == '[') {
-        conf_check_section(reading, line);
-        return reading->is_known_section;
-    }
-    if (!reading->is_in_section)
-        conf_complain(reading, "settings belong into a section: [pgseek] or [databases]");
-    if (!reading->is_known_section)
-        return false; /* an unknown section was reported as a whole */
-    if (line[strcspn(line, "=:;")] != '=') {
-        conf_complain(reading, "expected name = value");
-        return false;
-    }
-    return true;
+    while (text.len > 0 && conf_is_blank((char)text.ptr[0]))
+        text = span_of(text.ptr + 1, text.len - 1);
+    while (text.len > 0 && conf_is_blank((char)text.ptr[text.len - 1]))
+        text.len--;
+    return text;
 }
 
-/* inih's reader: the next line without the blanks before it, since inih would take those for a continuation. Lines that
- * it must not see become empty ones. */
-static char *conf_next_line(char *room, int size, void *context)
+static struct span conf_take_line(struct conf_reading *reading)
 {
-    struct conf_reading *reading = context;
-    ssize_t len = getline(&reading->line, &reading->line_size, reading->file);
-    if (len < 0)
-        return NULL;
+    struct span rest = reading->rest;
+    const uint8_t *end = memchr(rest.ptr, '\n', rest.len);
+    size_t len = end ? (size_t)(end - rest.ptr) : rest.len;
+    size_t used = len + (end ? 1 : 0);
+    reading->rest = span_of(rest.ptr + used, rest.len - used);
     reading->number++;
-    char *line = reading->line;
-    static const char byte_order_mark[] = "\xef\xbb\xbf";
-    if (reading->number == 1 && strncmp(line, byte_order_mark, 3) == 0)
-        line += 3;
-    line += strspn(line, " \t");
-    len -= line - reading->line;
-    while (len > 0 && strchr("\r\n\t ", line[len - 1]) && line[len - 1])
-        line[--len] = '\0';
-    bool may_pass = conf_check_line(reading, line, (size_t)len, (size_t)size);
-    snprintf(room, (size_t)size, "%s\n", may_pass ? line : "");
-    return room;
+    return conf_trim(span_of(rest.ptr, len));
+}
+
+/* The next line, without the blanks around it, in reading->line: empty when it has a fault. False at the end. */
+static bool conf_next_line(struct conf_reading *reading)
+{
+    if (reading->rest.len == 0)
+        return false;
+    struct span line = conf_take_line(reading);
+    size_t len = 0;
+    if (line.len > 0 && memchr(line.ptr, '\0', line.len))
+        conf_complain(reading, "the line holds a NUL character");
+    else if (line.len > CONF_LINE_MAX)
+        conf_complain(reading, "the line is longer than %d characters", CONF_LINE_MAX);
+    else
+        len = line.len;
+    if (len > 0)
+        memcpy(reading->line, line.ptr, len);
+    reading->line[len] = '\0';
+    return true;
 }
 
 /* ---- name = value ---- */
@@ -149,18 +123,79 @@ static void conf_put_database(struct conf_reading *reading, const char *name, co
         reading->conf->databases[reading->conf->ndatabases - 1].line = reading->number;
 }
 
-/* inih's handler. Always "handled": faults are counted here, and inih is to go on. */
-static int conf_put(void *context, const char *section, const char *name, const char *value)
+/* A ";" behind a blank begins a comment. */
+static void conf_cut_comment(char *text)
 {
-    struct conf_reading *reading = context;
-    if (strcmp(section, conf_section_databases) == 0)
+    for (size_t i = 1; text[0] && text[i]; i++)
+        if (text[i] == ';' && conf_is_blank(text[i - 1]))
+            text[i] = '\0';
+}
+
+/* Where the text begins behind its blanks; those at its end are cut off. */
+static char *conf_trim_cstr(char *text)
+{
+    struct span trimmed = conf_trim(span_cstr(text));
+    char *begin = text + (trimmed.ptr - (const uint8_t *)text);
+    begin[trimmed.len] = '\0';
+    return begin;
+}
+
+static void conf_put(struct conf_reading *reading, char *line)
+{
+    size_t len = strcspn(line, "=:;");
+    if (line[len] != '=') {
+        conf_complain(reading, "expected name = value");
+        return;
+    }
+    line[len] = '\0';
+    conf_cut_comment(line + len + 1);
+    const char *name = conf_trim_cstr(line);
+    const char *value = conf_trim_cstr(line + len + 1);
+    if (reading->section == CONF_DATABASES)
         conf_put_database(reading, name, value);
     else
         conf_put_option(reading, name, value);
-    return 1;
+}
+
+/* ---- sections ---- */
+
+static enum conf_section conf_find_section(struct span name)
+{
+    if (span_equal_cstr(name, "pgseek"))
+        return CONF_OPTIONS;
+    return span_equal_cstr(name, "databases") ? CONF_DATABASES : CONF_UNKNOWN_SECTION;
+}
+
+static void conf_open_section(struct conf_reading *reading, char *line)
+{
+    size_t len = strcspn(line + 1, "]");
+    bool is_closed = line[1 + len] == ']';
+    reading->section = is_closed ? conf_find_section(span_of(line + 1, len)) : CONF_UNKNOWN_SECTION;
+    if (!is_closed) {
+        conf_complain(reading, "a section's name must end in \"]\"");
+        return;
+    }
+    const char *behind = conf_trim_cstr(line + len + 2);
+    if (reading->section == CONF_UNKNOWN_SECTION)
+        conf_complain(reading, "unknown section [%.*s]: there are [pgseek] and [databases]", (int)len, line + 1);
+    else if (*behind && *behind != ';' && *behind != '#')
+        conf_complain(reading, "something stands behind the section's name: settings have lines of their own");
 }
 
 /* ---- the whole ---- */
+
+static void conf_read_line(struct conf_reading *reading)
+{
+    char *line = reading->line;
+    if (*line == '\0' || *line == ';' || *line == '#')
+        return;
+    if (*line == '[')
+        conf_open_section(reading, line);
+    else if (reading->section == CONF_NO_SECTION)
+        conf_complain(reading, "settings belong into a section: [pgseek] or [databases]");
+    else if (reading->section != CONF_UNKNOWN_SECTION) /* which was reported as a whole */
+        conf_put(reading, line);
+}
 
 /* What only the whole file can have wrong. */
 static void conf_check_whole(struct conf_reading *reading)
@@ -172,37 +207,42 @@ static void conf_check_whole(struct conf_reading *reading)
         conf_complain(reading, "nothing to listen on: listen_addr and unix_socket_dir are both empty");
 }
 
-static bool conf_read_file(struct conf_reading *reading)
+static bool conf_read_text(struct conf_reading *reading, struct span text)
 {
-    int fault_line = ini_parse_stream(conf_next_line, reading, conf_put, reading);
-    if (fault_line > 0 && reading->faults == 0)
-        conf_complain(reading, "line %d is neither a section, a comment nor name = value", fault_line);
-    if (fault_line < 0 || ferror(reading->file))
-        conf_complain(reading, "cannot be read: %s", strerror(errno));
+    static const char byte_order_mark[] = "\xef\xbb\xbf";
+    size_t skip = text.len >= 3 && memcmp(text.ptr, byte_order_mark, 3) == 0 ? 3 : 0;
+    reading->rest = span_of(text.ptr + skip, text.len - skip);
+    while (conf_next_line(reading))
+        conf_read_line(reading);
     if (reading->faults == 0)
         conf_check_whole(reading);
     return reading->faults == 0;
 }
 
-struct conf *conf_load(const char *path, FILE *complaints)
+struct conf *conf_read(struct span text, const char *path, FILE *complaints)
 {
-    struct conf_reading reading = {.path = path, .complaints = complaints, .file = fopen(path, "re")};
+    struct conf_reading reading = {.path = path, .complaints = complaints, .conf = conf_new()};
     assert(option_count <= CONF_MAX_OPTIONS);
-    if (!reading.file) {
-        fprintf(complaints, "%s: cannot be opened: %s\n", path, strerror(errno));
-        return NULL;
-    }
-    reading.conf = conf_new();
     if (reading.conf)
         reading.conf->path = mem_strndup(path, strlen(path));
     bool ok = reading.conf && reading.conf->path;
     if (!ok)
         fprintf(complaints, "%s: out of memory\n", path);
-    ok = ok && conf_read_file(&reading);
-    fclose(reading.file);
-    free(reading.line); /* getline's */
-    if (ok)
+    if (ok && conf_read_text(&reading, text))
         return reading.conf;
     conf_unref(reading.conf);
     return NULL;
+}
+
+struct conf *conf_load(const char *path, FILE *complaints)
+{
+    char why[WHOLE_FILE_WHY];
+    struct whole_file file;
+    if (!whole_file_read(path, WHOLE_FILE_PUBLIC, CONF_FILE_MAX, &file, why)) {
+        fprintf(complaints, "%s: %s\n", path, why);
+        return NULL;
+    }
+    struct conf *conf = conf_read(whole_file_span(&file), path, complaints);
+    whole_file_fini(&file);
+    return conf;
 }

@@ -173,6 +173,7 @@ static const struct {
     {"[pgseek]\nscope = a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q\n", ":2: scope can hold at most 16 settings\n"},
     {"[pgbouncer]\nlisten_port = 1\n\n", ":1: unknown section [pgbouncer]: there are [pgseek] and [databases]\n"},
     {"[empty]\n", ":1: unknown section [empty]: there are [pgseek] and [databases]\n"},
+    {"[databases] a = host=x\n", ":1: something stands behind the section's name: settings have lines of their own\n"},
     {"[pgseek\nlisten_port = 1\n", ":1: a section's name must end in \"]\"\n"},
     {"listen_port = 1\n", ":1: settings belong into a section: [pgseek] or [databases]\n"},
     {"[pgseek]\nlisten_port 1\n", ":2: expected name = value\n"},
@@ -226,12 +227,12 @@ static void all_faults_are_reported(void **state)
     free(complaints);
 }
 
-/* The longest line that inih takes is taken whole, a longer one is an error, never cut. */
+/* A line is taken whole or is an error, never cut. */
 static void long_lines_are_never_cut(void **state)
 {
     (void)state;
-    for (size_t len = 150; len < 400; len++) {
-        char text[512];
+    for (size_t len = 4000; len < 4200; len++) {
+        char text[5000];
         char *complaints;
         int at = snprintf(text, sizeof text, DATABASES "[pgseek]\nlogfile = ");
         memset(text + at, 'x', len);
@@ -240,8 +241,8 @@ static void long_lines_are_never_cut(void **state)
         if (conf)
             assert_int_equal(strlen(conf->logfile), len);
         else
-            assert_non_null(strstr(complaints, ":4: the line is longer than "));
-        assert_int_equal(conf != NULL, len < 189);
+            assert_non_null(strstr(complaints, ":4: the line is longer than 4096 characters\n"));
+        assert_int_equal(conf != NULL, len + strlen("logfile = ") <= 4096);
         conf_unref(conf);
         free(complaints);
     }
@@ -497,7 +498,7 @@ static void memory_may_run_out(void **state)
         struct conf *conf = load_bytes(text, strlen(text), &complaints);
         mem_fail_after(-1);
         ok = conf != NULL;
-        assert_true(ok || strstr(complaints, "out of memory"));
+        assert_true(ok || strstr(complaints, "memory"));
         conf_unref(conf);
         free(complaints);
         assert_true(n < 200);

@@ -179,8 +179,8 @@ static void log_closing(struct session *session, enum log_level level, const cha
     if (session->state == STATE_UP)
         log_at(level, CLOSING_LINE, (unsigned long long)session->id, dbname, user, session->peer, why);
     else
-        log_stranger(LOG_OF_END, level, CLOSING_LINE, (unsigned long long)session->id, dbname, user, session->peer,
-                     why);
+        log_stranger(session->state == STATE_SECURE ? LOG_OF_HANDSHAKE : LOG_OF_END, level, CLOSING_LINE,
+                     (unsigned long long)session->id, dbname, user, session->peer, why);
 }
 
 static void count_end(struct session *session)

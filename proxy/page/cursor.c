@@ -9,7 +9,6 @@
 #include "cursor.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -120,15 +119,15 @@ static bool cursor_fault(struct pgseek_error *error, enum pgseek_code code, cons
     return false;
 }
 
-/* PS001 tells what is wrong: nothing of it depends on a key. */
-static bool cursor_malformed(struct pgseek_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static bool cursor_malformed(struct pgseek_error *error, const char *format, ...)
+/* One public text for whatever is malformed; the log may say more. */
+static bool cursor_malformed(struct pgseek_error *error, const char *why)
 {
-    va_list args;
-    cursor_fault(error, PGSEEK_PS001, "cursor is malformed", "Hand the cursor back exactly as it was received.");
-    va_start(args, format);
-    vsnprintf(error->detail, sizeof error->detail, format, args);
-    va_end(args);
+    log_at(LOG_DEBUG, "cursor refused: %s", why);
+    (void)cursor_fault(error, PGSEEK_PS001, "cursor is malformed", "Hand the cursor back exactly as it was received.");
+    snprintf(error->detail, sizeof error->detail,
+             "A cursor is made of at most %d of the characters A-Z, a-z, 0-9, \"-\" and \"_\", and this one is not one "
+             "that this pgseek could have written.",
+             CURSOR_MAX_TOKEN);
     return false;
 }
 
@@ -147,11 +146,9 @@ static bool cursor_untrusted(struct pgseek_error *error, const struct cursor_hea
 static bool cursor_decode(struct span token, uint8_t *bytes, size_t *len, struct pgseek_error *error)
 {
     if (token.len > CURSOR_MAX_TOKEN)
-        return cursor_malformed(error, "It has %zu characters; a cursor has at most %d.", token.len, CURSOR_MAX_TOKEN);
+        return cursor_malformed(error, "it is too long");
     if (!base64url_get(token, bytes, len))
-        return cursor_malformed(error,
-                                "A cursor is made of A-Z, a-z, 0-9, \"-\" and \"_\", and this one is not one that "
-                                "pgseek could have written.");
+        return cursor_malformed(error, "it is not base64url in its one spelling");
     return true;
 }
 
@@ -162,29 +159,26 @@ static bool cursor_read_header(struct reader *rd, struct cursor_header *header, 
     header->flags = rd_u8(rd);
     size_t around = header->flags & CURSOR_FLAG_SIGNED ? SEAL_MAC : SEAL_NONCE + SEAL_TAG;
     if (rd->failed)
-        return cursor_malformed(error, "It is too short.");
+        return cursor_malformed(error, "it is too short");
     if (header->version != CURSOR_VERSION)
-        return cursor_malformed(error, "It is of version %d; this pgseek knows version %d.", header->version,
-                                CURSOR_VERSION);
+        return cursor_malformed(error, "it is of another version");
     if (header->flags & ~(unsigned)(CURSOR_FLAG_BACKWARD | CURSOR_FLAG_SIGNED))
-        return cursor_malformed(error, "It has flags that this pgseek does not know.");
+        return cursor_malformed(error, "it has unknown flags");
     if (rd_left(rd) < around + CURSOR_FIXED)
-        return cursor_malformed(error, "It is too short.");
+        return cursor_malformed(error, "it is too short");
     memcpy(header->key_id, id.ptr, KEYRING_ID);
     return true;
 }
 
 /* Verifies and, where it is encrypted, decrypts what follows the header. NULL with *error; the payload is the caller's
- * to free. Its length is known to be possible. */
+ * to free. Its length is known to be possible. A token of an unknown key is tried with one that cannot fit, so that it
+ * takes no less time than an altered one. */
 static uint8_t *cursor_unseal(const struct keyring *keyring, struct span bytes, const struct cursor_header *header,
                               size_t *len, struct pgseek_error *error)
 {
     bool is_signed = header->flags & CURSOR_FLAG_SIGNED;
-    const struct keyring_key *key = keyring_find(keyring, header->key_id);
-    if (!key) {
-        cursor_untrusted(error, header, "is not in the key file");
-        return NULL;
-    }
+    const struct keyring_key *known = keyring_find(keyring, header->key_id);
+    const struct keyring_key *key = known ? known : keyring_first(keyring);
     struct span head = span_of(bytes.ptr, CURSOR_HEADER);
     struct span sealed = span_of(bytes.ptr + CURSOR_HEADER, bytes.len - CURSOR_HEADER);
     *len = sealed.len - (is_signed ? SEAL_MAC : SEAL_NONCE + SEAL_TAG);
@@ -195,8 +189,8 @@ static uint8_t *cursor_unseal(const struct keyring *keyring, struct span bytes, 
     }
     bool ok = is_signed ? seal_verify(&key->seal, span_of(bytes.ptr, CURSOR_HEADER + *len), sealed.ptr + *len)
                         : seal_decrypt(&key->seal, head, sealed, payload);
-    if (!ok) {
-        cursor_untrusted(error, header, "is known, but the token was altered");
+    if (!ok || !known) {
+        cursor_untrusted(error, header, known ? "is known, but the token was altered" : "is not in the key file");
         mem_free(payload);
         return NULL;
     }
@@ -263,7 +257,7 @@ bool cursor_open(const struct keyring *keyring, struct span token, int64_t now, 
     cursor->direction = header.flags & CURSOR_FLAG_BACKWARD ? CURSOR_BACKWARD : CURSOR_FORWARD;
     bool ok = cursor_read_payload(span_of(cursor->owned, payload_len), cursor)
                   ? cursor_check_age(cursor, now, ttl, error)
-                  : cursor_malformed(error, "Its payload is not one that this pgseek writes.");
+                  : cursor_malformed(error, "its payload is not one that this pgseek writes");
     if (!ok)
         cursor_fini(cursor);
     return ok;

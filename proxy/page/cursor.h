@@ -45,8 +45,9 @@ struct cursor {
  * or when memory or randomness is missing; `out` is then as it was. `sign` leaves the payload readable. */
 bool cursor_seal(const struct keyring *keyring, bool sign, const struct cursor *cursor, struct buf *out) MUST_USE;
 
-/* Opens a token, sealed in either way. False with PS001, PS002 or PS003 in *error, and nothing in *cursor to release.
- * `now` and `ttl` in seconds; ttl 0 never expires. A token from the future is taken: clocks differ and step back. */
+/* Opens a token, sealed in either way. False with PS001, PS002 or PS003 in *error, and nothing in *cursor to release:
+ * one text for each code. `now` and `ttl` in seconds; ttl 0 never expires. A token from the future is taken: clocks
+ * differ and step back. */
 bool cursor_open(const struct keyring *keyring, struct span token, int64_t now, int64_t ttl, struct cursor *cursor,
                  struct pgseek_error *error) MUST_USE;
 void cursor_fini(struct cursor *cursor);

@@ -18,13 +18,14 @@ static size_t guard_param(const struct pgseek_plan *plan, enum pgseek_guard_para
     return plan->nparams + (size_t)param + 1;
 }
 
-/* A literal under standard_conforming_strings = on, which pgseek requires. */
+/* One that means the same whatever standard_conforming_strings is: a function may have changed it in this very group,
+ * and names are anybody's to choose. */
 static void put_literal(struct text *text, const char *value)
 {
-    text_putc(text, '\'');
+    text_puts(text, strchr(value, '\\') ? "E'" : "'");
     for (const char *at = value; *at; at++) {
-        if (*at == '\'')
-            text_putc(text, '\'');
+        if (*at == '\'' || *at == '\\')
+            text_putc(text, *at);
         text_putc(text, *at);
     }
     text_putc(text, '\'');

@@ -280,25 +280,6 @@ static enum action error_inquiry(struct session *session, const struct pending *
     return action == ACTION_FORWARD && position ? forward_moved(session, message, position, false) : action;
 }
 
-/* The Parse in the place of a refused message failed, as it should: our error, unless the block had failed before. */
-static enum action error_refused(struct session *session, struct pending *head, struct span message)
-{
-    struct span sqlstate;
-    bool as_planned = wire_error_field(body_of(message), 'C', &sqlstate) && span_equal_cstr(sqlstate, "42703");
-    if (as_planned) {
-        const struct pgseek_error *error = head->follow->refusal;
-        wire_put_error(to_frontend(session), 'E',
-                       &(struct wire_error){.severity = "ERROR",
-                                            .sqlstate = pgseek_code_sqlstate(error->code),
-                                            .message = error->message,
-                                            .detail = error->detail,
-                                            .hint = error->hint});
-        sent_frontend(session);
-    }
-    fail_group(session);
-    return as_planned ? ACTION_DONE : ACTION_FORWARD;
-}
-
 /* A page's own Parse or Bind failed. A stale plan is made anew; anything else is what the original would have met. */
 static enum action error_page(struct session *session, struct pending *head, struct span message)
 {
@@ -358,7 +339,7 @@ static enum action reply_error(struct session *session, struct pending *head, st
     case ROLE_TOTAL:
     case ROLE_TOTAL_END: return total_failed(session, body_of(message));
     case ROLE_GUARD: return guard_failed(session, page_of(head), body_of(message));
-    case ROLE_REFUSE: return error_refused(session, head, message);
+    case ROLE_REFUSE: return refuse_failed(session, head, body_of(message));
     case ROLE_SHAPE:
     case ROLE_PAGE: return error_page(session, head, message);
     case ROLE_NAMES: return error_names(session);
@@ -430,6 +411,11 @@ static enum action reply_status(struct session *session, struct pending *head, s
     return ACTION_FORWARD;
 }
 
+static enum action reply_notice(struct session *session, struct pending *head, struct span message)
+{
+    return notice_reply(session, head, body_of(message));
+}
+
 /* BackendKeyData: learned, so that a cancel request finds its server. */
 static enum action reply_key(struct session *session, struct pending *head, struct span message)
 {
@@ -461,12 +447,15 @@ static const struct rule {
     ['G'] = {reply_copy_in, MAX_SMALL, false}, ['W'] = {reply_copy_in, MAX_SMALL, false},
     ['E'] = {reply_error, MAX_ERROR, false},   ['Z'] = {reply_ready, MAX_SMALL, false},
     ['S'] = {reply_status, MAX_SMALL, true},   ['K'] = {reply_key, MAX_SMALL, false},
+    ['N'] = {reply_notice, MAX_ERROR, true},
 };
 
-/* A row or description that nobody looks at passes by as it comes. */
+/* A row or notice that nobody looks at passes by as it comes. */
 static bool passes_by(const struct pending *head, uint8_t type)
 {
-    if (type == 'D')
+    if (type == 'N')
+        return notice_passes_by(head);
+    if (type == 'D' && head)
         return head->role == ROLE_CLIENT && !(page_of(head) && page_filters(page_of(head)));
     return false;
 }
@@ -481,7 +470,7 @@ size_t backend_needs(struct session *session, uint8_t type, size_t total)
         return 0;
     if (total > rule->max || (head && is_ours(head) && total > MAX_OURS))
         return 0;
-    return head && passes_by(head, type) ? 0 : total;
+    return passes_by(head, type) ? 0 : total;
 }
 
 enum action backend_stream(struct session *session, uint8_t type, bool *drop)
@@ -495,9 +484,10 @@ enum action backend_stream(struct session *session, uint8_t type, bool *drop)
         return login_too_long(session, SIDE_BACKEND);
     if (session->opaque && type == 'Z' && session->state == STATE_LOGIN)
         login_done(session);
-    if (session->opaque || !rule->reply || (head && passes_by(head, type)))
+    if (session->opaque || !rule->reply || passes_by(head, type))
         return ACTION_FORWARD;
-    *drop = head && head->role == ROLE_TOTAL && type == 'D'; /* the plan of very many partitions: no total */
+    /* The plan of very many partitions: no total. A notice of this size, about a text that we sent. */
+    *drop = type == 'N' || (head && head->role == ROLE_TOTAL && type == 'D');
     if (*drop)
         return ACTION_FORWARD;
     if (!head) /* an error or notice out of turn is the server's own way to say goodbye */

@@ -372,6 +372,14 @@ void total_ended(struct session *session);
 /* ---- refuse.c ---- */
 /* Answers the message in hand with an error of class PS, as the server would: the group or query fails. */
 enum action refuse(struct session *session, const struct pgseek_error *error, bool simple, struct span parse_name);
+/* What was sent in its place has failed. */
+enum action refuse_failed(struct session *session, const struct pending *head, struct span body);
+
+/* ---- notice.c ---- */
+/* Whether the client hears every notice that comes now. */
+bool notice_passes_by(const struct pending *head);
+/* One that may be about our own messages. */
+enum action notice_reply(struct session *session, struct pending *head, struct span body);
 
 /* ---- inquiry.c ---- */
 /* Asks for context, facts (query may be NULL) and the statement's description; the message in hand is then held. Takes

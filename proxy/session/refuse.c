@@ -78,3 +78,16 @@ enum action refuse(struct session *session, const struct pgseek_error *error, bo
     sent_backend(session);
     return ACTION_DONE;
 }
+
+/* The Parse in the place of a refused message failed, as it should: our error, unless the block had failed before. */
+enum action refuse_failed(struct session *session, const struct pending *head, struct span body)
+{
+    struct span sqlstate;
+    bool as_planned = wire_error_field(body, 'C', &sqlstate) && span_equal_cstr(sqlstate, "42703");
+    if (as_planned) {
+        put_error(to_frontend(session), head->follow->refusal);
+        sent_frontend(session);
+    }
+    fail_group(session);
+    return as_planned ? ACTION_DONE : ACTION_FORWARD;
+}

@@ -293,6 +293,8 @@ struct pgseek_reading {
 struct pgseek_query *pgseek_query_new(const char *sql, size_t len, const struct pgseek_reading *reading,
                                       enum pgseek_reason *reason);
 void pgseek_query_free(struct pgseek_query *query);
+/* About how much memory it holds: for whoever keeps many. The same for plans and shapes below. */
+size_t pgseek_query_bytes(const struct pgseek_query *query);
 
 /* EXECUTE in SQL, alone or behind EXPLAIN: its arguments. NULL with *reason set when the text is not understood. */
 struct pgseek_execute;
@@ -440,6 +442,7 @@ struct pgseek_plan *pgseek_plan_new(const struct pgseek_query *query, struct pgs
                                     const struct pgseek_description *description, const char *key_option,
                                     enum pgseek_reason *reason);
 void pgseek_plan_free(struct pgseek_plan *plan);
+size_t pgseek_plan_bytes(const struct pgseek_plan *plan);
 
 size_t pgseek_plan_key_count(const struct pgseek_plan *plan);
 const struct pgseek_key *pgseek_plan_key(const struct pgseek_plan *plan, size_t i);
@@ -506,6 +509,7 @@ struct pgseek_shape {
 struct pgseek_shape *pgseek_shape_new(const struct pgseek_plan *plan, const struct pgseek_shape_key *key,
                                       enum pgseek_reason *reason);
 void pgseek_shape_free(struct pgseek_shape *shape);
+size_t pgseek_shape_bytes(const struct pgseek_shape *shape);
 
 /* Where a character position of the shape's text (from 1, in characters, field P of an error) stands in the client's
  * text; 0 when it points into what pgseek wrote. */

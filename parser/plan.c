@@ -405,6 +405,11 @@ struct pgseek_plan *pgseek_plan_new(const struct pgseek_query *query, struct pgs
     return NULL;
 }
 
+size_t pgseek_plan_bytes(const struct pgseek_plan *plan)
+{
+    return sizeof *plan + plan->arena.total_bytes;
+}
+
 void pgseek_plan_free(struct pgseek_plan *plan)
 {
     if (!plan)

@@ -339,6 +339,14 @@ struct pgseek_shape *pgseek_shape_new(const struct pgseek_plan *plan, const stru
     return NULL;
 }
 
+size_t pgseek_shape_bytes(const struct pgseek_shape *shape)
+{
+    const struct mapped_shape *mapped = (const struct mapped_shape *)shape; /* its first member */
+
+    return sizeof *mapped + shape->len + shape->nslots * sizeof *shape->slots +
+           mapped->npieces * sizeof *mapped->pieces;
+}
+
 void pgseek_shape_free(struct pgseek_shape *shape)
 {
     struct mapped_shape *mapped = (struct mapped_shape *)shape; /* its first member */

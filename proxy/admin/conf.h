@@ -84,8 +84,9 @@ struct conf {
     int max_user_client_connections; /* 0: no limit */
     int client_login_timeout;        /* seconds; 0: none */
     int server_connect_timeout;
-    int max_tagged_size; /* bytes of a statement that is still looked at */
-    int plan_cache_size; /* plans kept per worker */
+    int max_tagged_size;       /* bytes of a statement that is still looked at */
+    int plan_cache_size;       /* plans kept per worker */
+    int64_t plan_cache_memory; /* bytes that they may take */
     bool tcp_keepalive;
     int tcp_keepidle, tcp_keepintvl, tcp_keepcnt; /* seconds, seconds, count; 0: the system's */
     /* pages */

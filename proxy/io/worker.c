@@ -316,7 +316,8 @@ struct worker *worker_new(int index, uv_loop_t *loop, struct snapshot *snapshot,
 
 bool worker_open(struct worker *worker, const struct listener_set *listeners)
 {
-    worker->env.session.plans = plan_cache_new((size_t)worker->snapshot->conf->plan_cache_size);
+    worker->env.session.plans = plan_cache_new((size_t)worker->snapshot->conf->plan_cache_size,
+                                               (size_t)worker->snapshot->conf->plan_cache_memory);
     int rc = worker->env.session.plans ? worker_open_loop(worker, listeners) : UV_ENOMEM;
     if (rc < 0)
         log_at(LOG_FATAL, "could not make worker %d: %s", worker->index, uv_strerror(rc));

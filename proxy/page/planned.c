@@ -161,17 +161,23 @@ static struct planned_shape *make_shape(struct planned *planned, const struct pg
     return NULL;
 }
 
+static void plan_cache_weigh(struct planned *planned);
+
 struct planned_shape *planned_shape(struct planned *planned, const struct pgseek_shape_key *key,
                                     enum pgseek_reason *reason)
 {
     struct planned_shape *shape = take_shape(planned, key);
-    if (!shape)
+    bool is_new = !shape;
+    if (is_new)
         shape = make_shape(planned, key, reason);
     if (!shape)
         return NULL;
     shape->next = planned->shapes;
     planned->shapes = shape;
-    return planned_shape_ref(shape);
+    planned_shape_ref(shape);
+    if (is_new)
+        plan_cache_weigh(planned);
+    return shape;
 }
 
 /* ---- cache ---- */
@@ -180,16 +186,18 @@ struct planned_shape *planned_shape(struct planned *planned, const struct pgseek
 
 struct plan_cache {
     size_t max, count, nslots;
+    size_t max_bytes, bytes;
     struct planned **slots;
     struct planned *newest, *oldest;
 };
 
-struct plan_cache *plan_cache_new(size_t max_plans)
+struct plan_cache *plan_cache_new(size_t max_plans, size_t max_bytes)
 {
     struct plan_cache *cache = mem_zalloc(sizeof *cache);
     if (!cache)
         return NULL;
     cache->max = max_plans;
+    cache->max_bytes = max_bytes;
     cache->nslots = 16;
     while (cache->nslots < max_plans)
         cache->nslots *= 2;
@@ -232,9 +240,39 @@ void plan_cache_drop(struct plan_cache *cache, struct planned *planned)
         unlink_age(cache, planned);
         buf_fini(&planned->key);
         cache->count--;
+        cache->bytes -= planned->bytes;
+        planned->bytes = 0;
+        planned->cache = NULL;
         planned_unref(planned);
         return;
     }
+}
+
+static size_t planned_bytes(const struct planned *planned)
+{
+    size_t bytes = sizeof *planned + planned->key.cap;
+    for (const struct planned_shape *shape = planned->shapes; shape; shape = shape->next)
+        bytes += sizeof *shape + pgseek_shape_bytes(shape->shape);
+    for (size_t i = 0; i < PGSEEK_CTX_COUNT; i++)
+        bytes += planned->context.value[i] ? strlen(planned->context.value[i]) : 0;
+    bytes += planned->query ? pgseek_query_bytes(planned->query) : 0;
+    bytes += planned->plan ? pgseek_plan_bytes(planned->plan) : 0;
+    bytes += planned->guard ? strlen(planned->guard) : 0;
+    return bytes + planned->description.nparams * sizeof *planned->description.param_oids +
+           planned->description.ncolumns * sizeof *planned->description.columns;
+}
+
+/* What it holds now, in the sum. It may be dropped for that, so whoever calls needs a reference of his own. */
+static void plan_cache_weigh(struct planned *planned)
+{
+    struct plan_cache *cache = planned->cache;
+    if (!cache)
+        return;
+    size_t bytes = planned_bytes(planned);
+    cache->bytes += bytes - planned->bytes;
+    planned->bytes = bytes;
+    while (cache->bytes > cache->max_bytes)
+        plan_cache_drop(cache, cache->oldest);
 }
 
 void plan_cache_free(struct plan_cache *cache)
@@ -297,4 +335,6 @@ void plan_cache_put(struct plan_cache *cache, struct planned *planned, struct sp
     *slot = planned_ref(planned);
     link_newest(cache, planned);
     cache->count++;
+    planned->cache = cache;
+    plan_cache_weigh(planned);
 }

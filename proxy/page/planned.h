@@ -31,6 +31,8 @@ void planned_shape_unref(struct planned_shape *shape);
 /* NULLs in a cursor choose the shape, so nullable keys make many of them: so many are kept, the last used ones. */
 #define PLANNED_MAX_SHAPES 32
 
+struct plan_cache;
+
 struct planned {
     int refs;
     struct buf key;             /* what it is found by */
@@ -44,6 +46,8 @@ struct planned {
     uint8_t sort_part[CURSOR_DIGEST];
     struct planned_shape *shapes; /* newest use first */
     int64_t made_at;              /* seconds since 1970: a reason that the catalog gave does not hold for ever */
+    struct plan_cache *cache;     /* that it is kept in; NULL: in none */
+    size_t bytes;                 /* what the cache has counted for it */
     struct planned *chain;        /* in its hash slot */
     struct planned *newer, *older;
 };
@@ -64,12 +68,13 @@ struct plan_source {
 /* Makes a planned statement out of what was asked. NULL with *reason: MORE, when the facts have a question now (nothing
  * is taken then), or NOMEM. */
 struct planned *planned_new(const struct plan_source *source, enum pgseek_reason *reason) MUST_USE;
-/* The text for one kind of page, made at its first use: a new reference. NULL with *reason when it cannot be made. */
+/* The text for one kind of page, made at its first use: a new reference. NULL with *reason when it cannot be made. The
+ * plan grows by it, so it may have left its cache afterwards. */
 struct planned_shape *planned_shape(struct planned *planned, const struct pgseek_shape_key *key,
                                     enum pgseek_reason *reason);
 
-struct plan_cache;
-struct plan_cache *plan_cache_new(size_t max_plans);
+/* Keeps as many plans as stay within both bounds, the last used ones. */
+struct plan_cache *plan_cache_new(size_t max_plans, size_t max_bytes);
 void plan_cache_free(struct plan_cache *cache);
 /* Writes the key of a statement under a context to `out` (cleared first). */
 void plan_cache_key(struct buf *out, const struct context *context, const char *key_option, const uint32_t *oids,

@@ -322,7 +322,7 @@ void talk_run_failing(const struct talk *talk, const struct talk_cut *cut, long 
     struct census *census = census_new();
     run.env = (struct session_env){.conf = conf,
                                    .keyring = talk_keyring(),
-                                   .plans = plan_cache_new(16),
+                                   .plans = plan_cache_new(16, (size_t)64 << 20),
                                    .cancels = cancels,
                                    .census = census,
                                    .now = talk_now};

@@ -171,3 +171,24 @@ def test_logins_are_all_logged(make_proxy):
         proxy.wire().close()
     clusters.wait_until(lambda: len(lines(proxy, "login attempt: ")) == 2 * BURST, "not all are in the log")
     assert not lines(proxy, "were not logged")
+
+
+# ---- plans ------------------------------------------------------------------------------------------------------------
+
+
+def test_plans_of_large_statements_take_bounded_memory(make_proxy, server):
+    """300 statements whose plans would take about 300 MB."""
+    server.psql("-c", "DROP TABLE IF EXISTS limited; CREATE TABLE limited AS SELECT i AS id FROM generate_series(1, 30) i; ALTER TABLE limited ADD PRIMARY KEY (id)")
+    proxy = make_proxy(plan_cache_memory="1MB", workers=1)
+    with proxy.wire() as conn:
+        def page(number):
+            numbers = ", ".join(str(i % 1000) for i in range(3500))
+            return conn.rows(query(f"SELECT id FROM limited WHERE id IN ({numbers}) AND id <> -{number} ORDER BY id LIMIT 2 /* pgseek */"))
+
+        for number in range(20):
+            assert page(number) == [[b"1"], [b"2"]]
+        before = proxy.memory_kib("VmRSS")
+        for number in range(20, 320):
+            page(number)
+        if not proxy.is_sanitized():
+            assert proxy.memory_kib("VmRSS") - before < 32 * 1024

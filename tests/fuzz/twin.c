@@ -77,7 +77,7 @@ static void log_in(struct half *half)
 static void half_init(struct half *half, const struct twin *twin)
 {
     half->env = (struct session_env){
-        .conf = twin->conf, .keyring = twin->keyring, .plans = plan_cache_new(8), .now = fixed_clock};
+        .conf = twin->conf, .keyring = twin->keyring, .plans = plan_cache_new(8, (size_t)1 << 20), .now = fixed_clock};
     half->session = session_new(&half->env, &(struct session_peer){.name = "fuzz"}, 1);
     require(half->session && half->env.plans);
     log_in(half);

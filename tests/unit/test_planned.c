@@ -71,6 +71,8 @@ static struct planned *plan(const char *sql, char *encoding)
     return planned;
 }
 
+#define MUCH ((size_t)64 << 20)
+
 #define BY_ID "SELECT id FROM booking ORDER BY id LIMIT 2"
 
 static void a_plan_has_all_that_is_made_once(void **state)
@@ -224,7 +226,7 @@ static void put(struct plan_cache *cache, int i)
 
 static void the_last_used_ones_stay(void **state)
 {
-    struct plan_cache *cache = plan_cache_new(3);
+    struct plan_cache *cache = plan_cache_new(3, MUCH);
     (void)state;
     for (int i = 0; i < 3; i++)
         put(cache, i);
@@ -240,7 +242,7 @@ static void the_last_used_ones_stay(void **state)
 
 static void a_second_plan_takes_the_place_of_the_first(void **state)
 {
-    struct plan_cache *cache = plan_cache_new(3);
+    struct plan_cache *cache = plan_cache_new(3, MUCH);
     struct buf key = {0};
     struct planned *first = blank();
     struct planned *second = blank();
@@ -265,10 +267,66 @@ static void a_second_plan_takes_the_place_of_the_first(void **state)
 
 static void a_cache_of_none_keeps_none(void **state)
 {
-    struct plan_cache *cache = plan_cache_new(0);
+    struct plan_cache *cache = plan_cache_new(0, MUCH);
     (void)state;
     put(cache, 1);
     assert_false(is_kept(cache, 1));
+    plan_cache_free(cache);
+}
+
+/* A statement with a list of so many numbers. */
+static struct planned *large(size_t numbers)
+{
+    static char sql[65536];
+    char *at = sql + snprintf(sql, sizeof sql, "SELECT id FROM booking WHERE id IN (0");
+    for (size_t i = 0; i < numbers; i++)
+        at += snprintf(at, 8, ", %zu", i % 1000);
+    snprintf(at, 64, ") ORDER BY id LIMIT 2");
+    return plan(sql, utf8);
+}
+
+static struct planned *put_large(struct plan_cache *cache, int i, size_t numbers)
+{
+    struct buf key = {0};
+    struct planned *planned = large(numbers);
+    make_key(&key, i);
+    plan_cache_put(cache, planned, buf_span(&key));
+    buf_fini(&key);
+    return planned;
+}
+
+/* Large statements: fewer of them stay than their number alone would let, and one that grows makes others go. */
+static void their_memory_is_bounded(void **state)
+{
+    struct plan_cache *cache = plan_cache_new(1000, (size_t)1 << 20);
+    struct planned *small = put_large(cache, 0, 1);
+    (void)state;
+    assert_true(small->bytes > 1000 && small->bytes < 32768);
+    for (int i = 1; i < 20; i++)
+        planned_unref(put_large(cache, i, 1000));
+    assert_false(is_kept(cache, 0)); /* the plan itself lives on: this test holds it */
+    assert_int_equal(small->bytes, 0);
+    assert_true(is_kept(cache, 19) && !is_kept(cache, 1));
+    planned_unref(small);
+    for (int i = 20; i < 60; i++)
+        put(cache, i);
+    assert_true(is_kept(cache, 59) && is_kept(cache, 20) && is_kept(cache, 19));
+
+    struct planned *grows = put_large(cache, 100, 1000);
+    size_t before = grows->bytes;
+    for (uint32_t mask = 0; mask < PLANNED_MAX_SHAPES; mask++)
+        use(grows, mask << 2);
+    assert_true(grows->bytes > before + PLANNED_MAX_SHAPES * 4000);
+    assert_false(is_kept(cache, 19));
+    assert_true(is_kept(cache, 100));
+    planned_unref(grows);
+
+    struct planned *huge = put_large(cache, 101, 3900); /* more than all that there is: kept by nobody but its user */
+    for (uint32_t mask = 0; mask < PLANNED_MAX_SHAPES; mask++)
+        use(huge, mask << 2);
+    assert_false(is_kept(cache, 101));
+    assert_int_equal(huge->refs, 1);
+    planned_unref(huge);
     plan_cache_free(cache);
 }
 
@@ -329,6 +387,7 @@ static int run(void)
         cmocka_unit_test(the_last_used_ones_stay),
         cmocka_unit_test(a_second_plan_takes_the_place_of_the_first),
         cmocka_unit_test(a_cache_of_none_keeps_none),
+        cmocka_unit_test(their_memory_is_bounded),
         cmocka_unit_test(keys_differ),
         cmocka_unit_test(memory_may_run_out),
     };

@@ -33,7 +33,7 @@ endif
 # ---- flags: ours apart from the user's, so that `make CFLAGS=...` loses nothing --------------------------------
 
 CFLAGS ?= -O2 -g
-PACKAGES := libuv libssl libcrypto libpq
+PACKAGES := libuv libssl libcrypto libpq inih
 STD := -std=c11 -D_GNU_SOURCE -UNDEBUG
 WARN := -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes -Wmissing-prototypes \
         -Wold-style-definition -Wpointer-arith -Wcast-qual -Wwrite-strings -Wformat=2 -Wundef -Wvla \

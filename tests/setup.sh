@@ -33,7 +33,7 @@ group_build() {
     need_command make make
     need_command pkg-config pkg-config
     need_command gcc gcc
-    need libc6-dev libuv1-dev libssl-dev libpq-dev libpg-query-dev libprotobuf-c-dev
+    need libc6-dev libuv1-dev libssl-dev libpq-dev libinih-dev libpg-query-dev libprotobuf-c-dev
 }
 
 group_test() {

@@ -1,12 +1,15 @@
-/* conf_file.c - reads a file of sections and settings, and reports every fault of it with its line.
+/* conf_file.c - reads an INI file with inih and reports every fault of it, with file and line.
  *
- * The form is INI as PgBouncer has it. It is read here and by no library: the one that was used cut long lines and
- * names without a word and told no line numbers, so that each line had to be looked at before it. */
+ * inih cuts long lines and section names silently, tells no line numbers to its handler and nothing about empty
+ * sections. So each line passes through conf_next_line() first, which counts, checks, and hands inih only lines that it
+ * takes whole. */
 #include "conf_file.h"
 
 #include <assert.h>
 #include <stdarg.h>
 #include <string.h>
+
+#include <ini.h>
 
 #include "option.h"
 #include "whole_file.h"
@@ -14,9 +17,10 @@
 #define CONF_WHY 320
 #define CONF_NAME_MAX 63   /* bytes of a database's name, as PostgreSQL's identifiers */
 #define CONF_LINE_MAX 4096 /* bytes of a line, without the blanks around it */
-#define CONF_FILE_MAX (1u << 20)
+#define CONF_FILE_MAX ((size_t)1 << 20)
 
-enum conf_section { CONF_NO_SECTION, CONF_OPTIONS, CONF_DATABASES, CONF_UNKNOWN_SECTION };
+static const char conf_section_options[] = "pgseek";
+static const char conf_section_databases[] = "databases";
 
 /* One file that is being read. */
 struct conf_reading {
@@ -25,9 +29,9 @@ struct conf_reading {
     struct conf *conf;
     struct span rest;
     unsigned number; /* of the line, from 1 */
-    enum conf_section section;
+    bool is_in_section;
+    bool is_known_section;
     unsigned faults;
-    char line[CONF_LINE_MAX + 1];
 };
 
 static void conf_complain(struct conf_reading *reading, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -44,16 +48,48 @@ static void conf_complain(struct conf_reading *reading, const char *format, ...)
 
 /* ---- lines ---- */
 
-static bool conf_is_blank(char c)
+static void conf_check_section(struct conf_reading *reading, const char *line)
 {
-    return c == ' ' || c == '\t' || c == '\r';
+    const char *end = strchr(line, ']');
+    size_t len = end ? (size_t)(end - line - 1) : 0;
+    struct span name = span_of(line + 1, len);
+    reading->is_in_section = true;
+    reading->is_known_section =
+        span_equal_cstr(name, conf_section_options) || span_equal_cstr(name, conf_section_databases);
+    if (!end)
+        conf_complain(reading, "a section's name must end in \"]\"");
+    else if (!reading->is_known_section)
+        conf_complain(reading, "unknown section [%.*s]: there are [pgseek] and [databases]", (int)len, line + 1);
+    else if (!strchr(";#", end[1 + strspn(end + 1, " \t")])) /* inih would not look at it */
+        conf_complain(reading, "something stands behind the section's name: settings have lines of their own");
+}
+
+/* Whether inih may see the line: it is then whole, and of a form that inih knows. */
+static bool conf_check_line(struct conf_reading *reading, const char *line)
+{
+    if (*line == '\0' || *line == ';' || *line == '#')
+        return false;
+    if (*line == '[') {
+        conf_check_section(reading, line);
+        return reading->is_known_section;
+    }
+    if (!reading->is_in_section)
+        conf_complain(reading, "settings belong into a section: [pgseek] or [databases]");
+    if (!reading->is_known_section)
+        return false; /* an unknown section was reported as a whole */
+    if (line[strcspn(line, "=:;")] != '=') {
+        conf_complain(reading, "expected name = value");
+        return false;
+    }
+    return true;
 }
 
 static struct span conf_trim(struct span text)
 {
-    while (text.len > 0 && conf_is_blank((char)text.ptr[0]))
+    static const char blanks[] = {' ', '\t', '\r'};
+    while (text.len > 0 && memchr(blanks, text.ptr[0], sizeof blanks))
         text = span_of(text.ptr + 1, text.len - 1);
-    while (text.len > 0 && conf_is_blank((char)text.ptr[text.len - 1]))
+    while (text.len > 0 && memchr(blanks, text.ptr[text.len - 1], sizeof blanks))
         text.len--;
     return text;
 }
@@ -69,11 +105,14 @@ static struct span conf_take_line(struct conf_reading *reading)
     return conf_trim(span_of(rest.ptr, len));
 }
 
-/* The next line, without the blanks around it, in reading->line: empty when it has a fault. False at the end. */
-static bool conf_next_line(struct conf_reading *reading)
+/* inih's reader: the next line without the blanks before it, since inih would take those for a continuation. Lines that
+ * it must not see become empty ones. */
+static char *conf_next_line(char *room, int size, void *context)
 {
+    struct conf_reading *reading = context;
+    assert(size > CONF_LINE_MAX + 1);
     if (reading->rest.len == 0)
-        return false;
+        return NULL;
     struct span line = conf_take_line(reading);
     size_t len = 0;
     if (line.len > 0 && memchr(line.ptr, '\0', line.len))
@@ -83,9 +122,13 @@ static bool conf_next_line(struct conf_reading *reading)
     else
         len = line.len;
     if (len > 0)
-        memcpy(reading->line, line.ptr, len);
-    reading->line[len] = '\0';
-    return true;
+        memcpy(room, line.ptr, len);
+    room[len] = '\0';
+    if (!conf_check_line(reading, room))
+        len = 0;
+    room[len] = '\n';
+    room[len + 1] = '\0';
+    return room;
 }
 
 /* ---- name = value ---- */
@@ -123,79 +166,18 @@ static void conf_put_database(struct conf_reading *reading, const char *name, co
         reading->conf->databases[reading->conf->ndatabases - 1].line = reading->number;
 }
 
-/* A ";" behind a blank begins a comment. */
-static void conf_cut_comment(char *text)
+/* inih's handler. Always "handled": faults are counted here, and inih is to go on. */
+static int conf_put(void *context, const char *section, const char *name, const char *value)
 {
-    for (size_t i = 1; text[0] && text[i]; i++)
-        if (text[i] == ';' && conf_is_blank(text[i - 1]))
-            text[i] = '\0';
-}
-
-/* Where the text begins behind its blanks; those at its end are cut off. */
-static char *conf_trim_cstr(char *text)
-{
-    struct span trimmed = conf_trim(span_cstr(text));
-    char *begin = text + (trimmed.ptr - (const uint8_t *)text);
-    begin[trimmed.len] = '\0';
-    return begin;
-}
-
-static void conf_put(struct conf_reading *reading, char *line)
-{
-    size_t len = strcspn(line, "=:;");
-    if (line[len] != '=') {
-        conf_complain(reading, "expected name = value");
-        return;
-    }
-    line[len] = '\0';
-    conf_cut_comment(line + len + 1);
-    const char *name = conf_trim_cstr(line);
-    const char *value = conf_trim_cstr(line + len + 1);
-    if (reading->section == CONF_DATABASES)
+    struct conf_reading *reading = context;
+    if (strcmp(section, conf_section_databases) == 0)
         conf_put_database(reading, name, value);
     else
         conf_put_option(reading, name, value);
-}
-
-/* ---- sections ---- */
-
-static enum conf_section conf_find_section(struct span name)
-{
-    if (span_equal_cstr(name, "pgseek"))
-        return CONF_OPTIONS;
-    return span_equal_cstr(name, "databases") ? CONF_DATABASES : CONF_UNKNOWN_SECTION;
-}
-
-static void conf_open_section(struct conf_reading *reading, char *line)
-{
-    size_t len = strcspn(line + 1, "]");
-    bool is_closed = line[1 + len] == ']';
-    reading->section = is_closed ? conf_find_section(span_of(line + 1, len)) : CONF_UNKNOWN_SECTION;
-    if (!is_closed) {
-        conf_complain(reading, "a section's name must end in \"]\"");
-        return;
-    }
-    const char *behind = conf_trim_cstr(line + len + 2);
-    if (reading->section == CONF_UNKNOWN_SECTION)
-        conf_complain(reading, "unknown section [%.*s]: there are [pgseek] and [databases]", (int)len, line + 1);
-    else if (*behind && *behind != ';' && *behind != '#')
-        conf_complain(reading, "something stands behind the section's name: settings have lines of their own");
+    return 1;
 }
 
 /* ---- the whole ---- */
-
-static void conf_read_line(struct conf_reading *reading)
-{
-    char *line = reading->line;
-    if (*line == '\0' || *line == ';' || *line == '#')
-        return;
-    if (*line == '[')
-        conf_open_section(reading, line);
-    else if (reading->section == CONF_NO_SECTION)
-        conf_complain(reading, "settings belong into a section: [pgseek] or [databases]");
-    else if (reading->section != CONF_UNKNOWN_SECTION) /* which was reported as a whole */
-        conf_put(reading, line);
-}
 
 /* What only the whole file can have wrong. */
 static void conf_check_whole(struct conf_reading *reading)
@@ -207,13 +189,26 @@ static void conf_check_whole(struct conf_reading *reading)
         conf_complain(reading, "nothing to listen on: listen_addr and unix_socket_dir are both empty");
 }
 
+/* inih's buffer is 200 bytes else, which a line with the certificates of a server outgrows. The same each time, and
+ * only the thread that reloads comes here. */
+static void conf_set_up_inih(void)
+{
+    ini_use_stack = false;
+    ini_max_line = CONF_LINE_MAX + 3;
+    ini_initial_alloc = ini_max_line;
+}
+
 static bool conf_read_text(struct conf_reading *reading, struct span text)
 {
     static const char byte_order_mark[] = "\xef\xbb\xbf";
     size_t skip = text.len >= 3 && memcmp(text.ptr, byte_order_mark, 3) == 0 ? 3 : 0;
     reading->rest = span_of(text.ptr + skip, text.len - skip);
-    while (conf_next_line(reading))
-        conf_read_line(reading);
+    conf_set_up_inih();
+    int fault_line = ini_parse_stream(conf_next_line, reading, conf_put, reading);
+    if (fault_line > 0 && reading->faults == 0)
+        conf_complain(reading, "line %d is neither a section, a comment nor name = value", fault_line);
+    if (fault_line < 0)
+        conf_complain(reading, "cannot be read: out of memory");
     if (reading->faults == 0)
         conf_check_whole(reading);
     return reading->faults == 0;

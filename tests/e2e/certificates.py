@@ -137,12 +137,12 @@ class Certificates:
         return pair
 
     def pkcs12(self, name):
-        """The pair in one file under PASSPHRASE, as Java wants it."""
+        """The pair in one file under PASSPHRASE, by the name that pgjdbc looks for."""
         self[name]
         certificate, key, chain = self.made[name]
         path = self.directory / f"{name}.p12"
         path.write_bytes(pkcs12.serialize_key_and_certificates(
-            name.encode(), key, certificate, chain or None, serialization.BestAvailableEncryption(PASSPHRASE.encode())))
+            b"user", key, certificate, chain or None, serialization.BestAvailableEncryption(PASSPHRASE.encode())))
         return str(path)
 
     def der(self, name):

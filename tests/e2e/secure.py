@@ -156,13 +156,14 @@ def userlist(secrets):
 
 
 RULES = """# Who comes by which address with what:
-local   all  alice                 reject
-hostssl all  alice,bob  all        cert
-hostssl all  with_map   all        cert map=people
-local   all  by_scram              scram-sha-256
-host    all  by_scram   all        scram-sha-256
-local   all  all                   relay
-host    all  all        all        relay
+local      all  alice                reject
+hostnossl  all  alice      all       reject
+hostssl    all  alice,bob  all       cert
+hostssl    all  with_map   all       cert map=people
+local      all  by_scram             scram-sha-256
+host       all  by_scram   all       scram-sha-256
+local      all  all                  relay
+host       all  all        all       relay
 """
 IDENT = 'people  alice  with_map\npeople  "{}"  with_map\n'.format(certs.ODD_NAME.replace('"', '""'))
 
@@ -205,8 +206,12 @@ class Proxies:
         return {**secrets, "by_md5": scram_secret(password_of("by_md5"))}
 
     def stop(self):
-        for proxy in self.started.values():
+        """After all those logins no log has a password in it, or what stands for one."""
+        secrets = [password_of(user) for user in METHODS] + [part for secret in self.verifiers().values() for part in secret.split("$")[2].split(":")]
+        for kind, proxy in self.started.items():
             proxy.stop()
+            log = proxy.log()
+            assert not [secret for secret in secrets if secret in log], f"a secret is in the log of {kind}"
 
 
 def start_proxy(directory, server, databases, **settings):

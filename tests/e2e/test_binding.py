@@ -9,6 +9,7 @@ import threading
 import pytest
 
 import clients
+import secure
 import wire
 from cluster import REPOSITORY
 
@@ -102,3 +103,22 @@ def test_drivers_bind_as_documented(certificates, client, binding):
 @pytest.mark.parametrize("client", ["psycopg", "psycopg2"])
 def test_other_users_of_libpq(certificates, client):
     assert seen(certificates, clients.CLIENTS[client], "prefer", True, PLUS) == "binds"
+
+
+def asked_through(certificates, make_proxy, **settings):
+    """What reaches a server inside TLS that offers binding when a client without TLS logs in through pgseek."""
+    with Offer(certificates, PLUS) as offer:
+        proxy = make_proxy({"*": f"host=127.0.0.1 port={offer.port} sslmode=require"}, **settings)
+        outcome = clients.psycopg_login(clients.Attempt("127.0.0.1", proxy.port, "somebody", "secret", "e2e", binding="prefer"))
+        assert "seen" in outcome.text, outcome
+    return HEADERS[offer.chosen[1]]
+
+
+def test_relay_offers_no_binding_without_tls(certificates, make_proxy):
+    """libpq gives up when binding is offered without TLS, so the proxy takes it out of what the server offers."""
+    assert asked_through(certificates, make_proxy) == "does not bind"
+
+
+def test_proxy_binds_towards_servers(certificates, make_proxy, run_dir):
+    users = secure.private_file(run_dir / "binding.txt", secure.userlist({"somebody": secure.scram_secret("secret")}))
+    assert asked_through(certificates, make_proxy, auth_type="scram-sha-256", auth_file=users) == "binds"

@@ -3,11 +3,16 @@
 By default every pair of values occurs; PGSEEK_MATRIX=whole tries all combinations. The ways a certificate can be wrong
 are in test_matrix_certificates.py.
 """
+import os
+
 import pytest
 
 import clients
 import matrix
 import secure
+
+COMBINATIONS = matrix.whole() if os.environ.get("PGSEEK_MATRIX") == "whole" else matrix.pairwise(matrix.whole())
+
 
 def attempt_of(combination, endpoint, certificates, database, **more):
     wrong = {} if combination.is_right else {"password": "wrong"}
@@ -20,6 +25,15 @@ def skip_if_missing(client):
     reason = clients.CLIENTS[client].missing()
     if reason:
         pytest.skip(reason)
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS, ids=str)
+def test_login(proxies, certificates, combination):
+    skip_if_missing(combination.client)
+    proxy = proxies[combination.kind]
+    outcome = clients.CLIENTS[combination.client].login(attempt_of(combination, proxy, certificates, combination.server_leg))
+    assert matrix.is_as_expected(outcome, combination, proxies.expected), f"expected {matrix.expect(combination)}, got {outcome}\n{proxy.log()[-2000:]}"
+    assert proxy.is_alive()
 
 
 DIRECT = [matrix.Combination("shared", user, client.name, binding, leg, secure.REQUIRE if leg == clients.TLS else secure.PLAIN, is_right)

@@ -12,6 +12,7 @@
 #include "admin/explain.h"
 #include "admin/log.h"
 #include "admin/reference.h"
+#include "io/routes.h"
 #include "io/server.h"
 #include "io/snapshot.h"
 #include "page/keyring.h"
@@ -91,6 +92,11 @@ static void set_threshold(const struct arguments *arguments, const struct conf *
                                                                  : LOG_INFO;
 }
 
+static void say(const char *sentence)
+{
+    puts(sentence);
+}
+
 /* What a start would load, without a port. */
 static int check(struct conf *conf)
 {
@@ -100,6 +106,7 @@ static int check(struct conf *conf)
     if (log_threshold < LOG_WARNING)
         log_threshold = LOG_WARNING;
     snapshot_announce(snapshot, NULL);
+    routes_tell(snapshot->conf, say);
     snapshot_unref(snapshot);
     puts("configuration ok");
     return 0;

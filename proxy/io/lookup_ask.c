@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <libpq-fe.h>
 
@@ -51,9 +52,17 @@ static void option_put(struct options *options, const char *name, const char *va
     options->values[options->count++] = value;
 }
 
-static const char *first_of(const char *line, const char *setting)
+/* libpq before 16 knows no "system". */
+static const char *system_authorities(void)
 {
-    return line ? line : setting;
+    static const char *const files[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+                                        "/etc/ssl/cert.pem"};
+    if (PQlibVersion() >= 160000)
+        return CONF_SSLROOTCERT_SYSTEM;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (access(files[i], R_OK) == 0)
+            return files[i];
+    return files[0]; /* libpq says what is missing */
 }
 
 static void put_tls(struct options *options, const struct conf *conf, const struct conf_database *database, size_t host)
@@ -61,12 +70,15 @@ static void put_tls(struct options *options, const struct conf *conf, const stru
     static const char *const modes[] = {
         [CONF_SSL_DISABLE] = "disable", [CONF_SSL_ALLOW] = "allow",         [CONF_SSL_PREFER] = "prefer",
         [CONF_SSL_REQUIRE] = "require", [CONF_SSL_VERIFY_CA] = "verify-ca", [CONF_SSL_VERIFY_FULL] = "verify-full"};
+    const struct conf_server_leg leg = conf_server_leg(conf, database);
     enum conf_sslmode mode = tls_mode_for_host(conf, database, host);
-    const char *roots = first_of(database->sslrootcert, conf->server_tls.ca_file);
-    option_put(options, "sslmode", (size_t)mode < sizeof modes / sizeof *modes ? modes[mode] : "verify-full");
-    option_put(options, "sslrootcert", roots[0] || PQlibVersion() < 160000 ? roots : "system");
-    option_put(options, "sslcert", first_of(database->sslcert, conf->server_tls.cert_file));
-    option_put(options, "sslkey", first_of(database->sslkey, conf->server_tls.key_file));
+    bool verifies = mode >= CONF_SSL_VERIFY_CA;
+    option_put(options, "sslmode", mode <= CONF_SSL_VERIFY_FULL ? modes[mode] : modes[CONF_SSL_VERIFY_FULL]);
+    option_put(options, "sslrootcert", leg.ca_file[0] || !verifies ? leg.ca_file : system_authorities());
+    option_put(options, "sslcert", leg.cert_file);
+    option_put(options, "sslkey", leg.key_file);
+    if (leg.sslnegotiation == CONF_SSLNEGOTIATION_DIRECT && PQlibVersion() >= 170000)
+        option_put(options, "sslnegotiation", "direct");
     option_put(options, "gssencmode", "disable");
 }
 
@@ -176,6 +188,8 @@ static void read_answer(struct asking *asking)
     ExecStatusType status = PQresultStatus(row);
     if (status == PGRES_TUPLES_OK) {
         asking->answer->none = "auth_query knows no such user";
+    } else if (status == PGRES_FATAL_ERROR && PQresultErrorField(row, PG_DIAG_MESSAGE_PRIMARY)) {
+        fail(asking, PQresultErrorField(row, PG_DIAG_MESSAGE_PRIMARY));
     } else if (status != PGRES_SINGLE_TUPLE) {
         fail_with_connection(asking);
     } else {

@@ -27,7 +27,7 @@ struct lookup_answer {
     char failed[320]; /* why there is no answer; "" when there is one */
 };
 
-/* Returns within server_connect_timeout and a second or two, but for what the system's name look-up takes. */
+/* Each host may take server_connect_timeout to be reached, and whatever the system's name look-up takes beside. */
 void lookup_ask(const struct lookup_question *question, struct lookup_answer *answer);
 
 #endif

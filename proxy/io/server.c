@@ -23,6 +23,7 @@
 #include "../session/cancel.h"
 #include "../session/census.h"
 #include "listener.h"
+#include "lookup.h"
 #include "pair.h"
 #include "process.h"
 #include "snapshot.h"
@@ -32,6 +33,7 @@
 #define SERVER_DRAIN_MS 30000
 /* Descriptors that are not clients: listeners, loops, log. */
 #define SERVER_OWN_DESCRIPTORS 64
+#define SERVER_NAME_THREADS 4
 #define SERVER_RESTART_NAMES 32
 
 enum server_signal { SERVER_HUP, SERVER_TERM, SERVER_INT, SERVER_QUIT, SERVER_SIGNALS };
@@ -283,12 +285,21 @@ static bool server_start_workers(struct server *server)
     return server->started == wanted;
 }
 
+/* Look-ups of secrets must not take all the threads that look names up. The pool is made at its first use. */
+static void server_size_pool(const struct conf *conf)
+{
+    char threads[16];
+    snprintf(threads, sizeof threads, "%d", conf->workers * LOOKUP_RUNNING_MAX + SERVER_NAME_THREADS);
+    setenv("UV_THREADPOOL_SIZE", threads, 0);
+}
+
 /* Everything that needs the rights and the terminal of who started us. */
 static bool server_prepare(struct server *server)
 {
     const struct conf *conf = server->options->conf;
     if (!server_open_log(conf) || !listener_open_all(&server->listeners, conf))
         return false;
+    server_size_pool(conf);
     process_raise_descriptors((unsigned long)conf->max_client_conn * 2 + SERVER_OWN_DESCRIPTORS);
     if (server->options->is_daemon && !process_daemonize(&server->ready_fd)) {
         log_at(LOG_FATAL, "could not go into the background: %s", strerror(errno));

@@ -5,6 +5,7 @@
 #include "../admin/log.h"
 #include "../auth/credentials.h"
 #include "../page/keyring.h"
+#include "routes.h"
 #include "tls_context.h"
 
 /* ---- the keys of cursors ---- */
@@ -155,6 +156,11 @@ static void snapshot_warn_of_servers(const struct conf *conf)
         }
 }
 
+static void snapshot_log(const char *sentence)
+{
+    log_at(LOG_INFO, "database %s", sentence);
+}
+
 void snapshot_announce(const struct snapshot *snapshot, const struct snapshot *old)
 {
     if (snapshot_has_key_file(snapshot->conf))
@@ -162,4 +168,5 @@ void snapshot_announce(const struct snapshot *snapshot, const struct snapshot *o
     else if (!snapshot_keeps_keys(snapshot->conf, old))
         log_at(LOG_WARNING, "no cursor_key_file: cursors die with this process (\"pgseek keygen FILE\" makes one)");
     snapshot_warn_of_servers(snapshot->conf);
+    routes_tell(snapshot->conf, snapshot_log);
 }

@@ -228,8 +228,7 @@ struct conf *tls_fixture_conf(const char *text)
     return conf;
 }
 
-/* Each folder becomes a mark, in place. */
-static void hide_folder(char *text)
+void tls_fixture_hide_folder(char *text)
 {
     size_t len = strlen(tls_folder);
     for (char *at; (at = strstr(text, tls_folder)) != NULL;) {
@@ -250,7 +249,7 @@ static struct tls_context *load(const char *text, const char *database, char **c
                        : tls_context_for_clients(conf, &context, out);
     fclose(out);
     conf_unref(conf);
-    hide_folder(said);
+    tls_fixture_hide_folder(said);
     assert_true(ok || !context);
     assert_int_equal(ok, said[0] == '\0');
     if (complaints) {

@@ -33,6 +33,8 @@ void tls_fixture_write(const char *file, const char *text, unsigned mode);
 
 /* Loads settings in which every % stands for the folder. */
 struct conf *tls_fixture_conf(const char *text);
+/* Makes a % of every folder, in place. */
+void tls_fixture_hide_folder(char *text);
 /* With the lines of complaints, in which every folder is a %; to be freed. */
 struct tls_context *tls_fixture_clients(const char *text, char **complaints);
 struct tls_context *tls_fixture_server(const char *text, const char *database, char **complaints);

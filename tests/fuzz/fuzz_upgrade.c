@@ -302,7 +302,7 @@ static void run_init(struct run *run, uint8_t choice)
                                             .keyring = snapshot->keyring,
                                             .credentials = snapshot->credentials,
                                             .has_tls = snapshot->client_tls != NULL,
-                                            .plans = plan_cache_new(8),
+                                            .plans = plan_cache_new(8, (size_t)1 << 20),
                                             .now = fixed_clock};
     require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
     run->client = ends[0];

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../protocol/vault.h"
+
 static bool whole_file_refuse(char why[WHOLE_FILE_WHY], const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool whole_file_refuse(char why[WHOLE_FILE_WHY], const char *format, ...)
 {
@@ -70,7 +72,7 @@ static bool whole_file_read_fd(int fd, enum whole_file_kind kind, size_t max, st
         return whole_file_fail(file, "opened", why);
     if (!whole_file_check(&file->stat, kind, why))
         return false;
-    file->ptr = mem_alloc(max);
+    file->ptr = vault_new(max);
     if (!file->ptr) {
         errno = ENOMEM;
         return whole_file_fail(file, "read", why);
@@ -94,9 +96,7 @@ bool whole_file_read(const char *path, enum whole_file_kind kind, size_t max, st
 
 void whole_file_fini(struct whole_file *file)
 {
-    if (file->ptr)
-        explicit_bzero(file->ptr, file->len);
-    mem_free(file->ptr);
+    vault_free(file->ptr);
     file->ptr = NULL;
     file->len = 0;
 }

@@ -6,6 +6,7 @@
 #include <openssl/crypto.h>
 
 #include "../protocol/base64.h"
+#include "../protocol/vault.h"
 #include "scram_key.h"
 
 enum scram_client_step { SCRAM_CLIENT_OFFER, SCRAM_CLIENT_FIRST, SCRAM_CLIENT_FINAL, SCRAM_CLIENT_OVER };
@@ -23,7 +24,7 @@ struct scram_client {
 struct scram_client *scram_client_new(const struct secret *secret, const uint8_t client_key[SCRAM_KEY],
                                       struct span binding)
 {
-    struct scram_client *client = mem_zalloc(sizeof *client);
+    struct scram_client *client = vault_new(sizeof *client);
     if (!client)
         return NULL;
     client->secret = *secret;
@@ -43,8 +44,7 @@ void scram_client_free(struct scram_client *client)
     buf_fini(&client->echo);
     buf_fini(&client->nonce);
     buf_fini(&client->exchange);
-    OPENSSL_cleanse(client, sizeof *client);
-    mem_free(client);
+    vault_free(client);
 }
 
 /* ---- client-first-message ---- */

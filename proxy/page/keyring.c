@@ -1,17 +1,16 @@
-/* keyring.c - keys in memory that is kept out of swap and core dumps, and the lookups over them. The key file is
- * keyring_file.c's. */
+/* keyring.c - keys in memory of their own, and the lookups over them. The key file is keyring_file.c's. */
 #include "keyring.h"
 
 #include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
+#include "../protocol/vault.h"
 #include "keyring_file.h"
 
 struct keyring {
@@ -20,16 +19,11 @@ struct keyring {
     struct keyring_key key[KEYRING_MAX_KEYS];
 };
 
-/* Pages of its own, since locking and dump advice work on whole pages. Both are best effort: a small RLIMIT_MEMLOCK
- * must not keep the proxy from starting. */
 static struct keyring *keyring_new(void)
 {
-    struct keyring *keyring = mmap(NULL, sizeof *keyring, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (keyring == MAP_FAILED)
-        return NULL;
-    (void)mlock(keyring, sizeof *keyring);
-    (void)madvise(keyring, sizeof *keyring, MADV_DONTDUMP);
-    atomic_init(&keyring->refs, 1);
+    struct keyring *keyring = vault_new(sizeof *keyring);
+    if (keyring)
+        atomic_init(&keyring->refs, 1);
     return keyring;
 }
 
@@ -45,7 +39,7 @@ void keyring_free(struct keyring *keyring)
         return;
     for (size_t i = 0; i < keyring->count; i++)
         seal_key_fini(&keyring->key[i].seal);
-    munmap(keyring, sizeof *keyring);
+    vault_free(keyring);
 }
 
 /* HKDF-Expand (RFC 5869) for one block: the secret is uniform already, so there is nothing to extract. */
@@ -74,34 +68,39 @@ static bool keyring_add(struct keyring *keyring, const struct keyring_line *line
     return ok;
 }
 
-struct keyring *keyring_ephemeral(void)
+/* NULL when memory is missing; `line` may be NULL then. */
+static struct keyring *keyring_of_lines(const struct keyring_line *line, size_t count)
 {
-    struct keyring_line line;
-    struct keyring *keyring = keyring_new();
-    bool ok = keyring && keyring_line_random(&line) && keyring_add(keyring, &line);
-    OPENSSL_cleanse(&line, sizeof line);
+    struct keyring *keyring = line ? keyring_new() : NULL;
+    bool ok = keyring != NULL;
+    for (size_t i = 0; ok && i < count; i++)
+        ok = keyring_add(keyring, &line[i]);
     if (ok)
         return keyring;
     keyring_free(keyring);
     return NULL;
 }
 
+struct keyring *keyring_ephemeral(void)
+{
+    struct keyring_line *line = vault_new(sizeof *line);
+    struct keyring *keyring = line && keyring_line_random(line) ? keyring_of_lines(line, 1) : NULL;
+    vault_free(line);
+    return keyring;
+}
+
 struct keyring *keyring_load(const char *path, struct pgseek_error *error)
 {
-    struct keyring_line line[KEYRING_MAX_KEYS];
+    struct keyring_line *line = vault_new(KEYRING_MAX_KEYS * sizeof *line);
+    struct keyring *keyring = NULL;
     size_t count = 0;
-    if (!keyring_file_read(path, line, &count, error))
-        return NULL;
-    struct keyring *keyring = keyring_new();
-    bool ok = keyring != NULL;
-    for (size_t i = 0; ok && i < count; i++)
-        ok = keyring_add(keyring, &line[i]);
-    OPENSSL_cleanse(line, sizeof line);
-    if (ok)
-        return keyring;
-    keyring_fault(error, "key file \"%.150s\": out of memory", path);
-    keyring_free(keyring);
-    return NULL;
+    if (!line || keyring_file_read(path, line, &count, error)) {
+        keyring = keyring_of_lines(line, count);
+        if (!keyring)
+            keyring_fault(error, "key file \"%.150s\": out of memory", path);
+    }
+    vault_free(line);
+    return keyring;
 }
 
 size_t keyring_count(const struct keyring *keyring)

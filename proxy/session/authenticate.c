@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../auth/credentials.h"
+#include "../protocol/vault.h"
 #include "internal.h"
 
 /* The longest message of an exchange that is ours: a mechanism, a length and a text. */
@@ -25,8 +26,7 @@ void login_end(struct session *session)
         return;
     scram_server_free(login->verifier);
     scram_client_free(login->prover);
-    explicit_bzero(login, sizeof *login);
-    mem_free(login);
+    vault_free(login);
     session->login = NULL;
 }
 

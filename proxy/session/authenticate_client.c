@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../auth/credentials.h"
+#include "../protocol/vault.h"
 #include "internal.h"
 
 #define PROTOCOL_NEWEST (196608u + 2) /* 3.2: the newest that the proxy itself can speak for */
@@ -94,7 +95,7 @@ void verify_begin(struct session *session, const struct startup *startup)
 {
     const struct credentials *credentials = session->env->credentials;
     struct span user = span_cstr(session_user(session));
-    struct login *login = session->login = mem_zalloc(sizeof *login);
+    struct login *login = session->login = vault_new(sizeof *login);
     if (!login || !negotiate(session, startup) || !secret_mock(credentials->seed, user, &login->secret)) {
         session_nomem(session);
         return;

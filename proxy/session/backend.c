@@ -5,7 +5,6 @@
 #include "internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "authenticate.h"
@@ -214,139 +213,6 @@ static enum action reply_copy_in(struct session *session, struct pending *head, 
     return ACTION_FORWARD;
 }
 
-/* ---- errors ---- */
-
-/* Where a character of the text that was sent stands in the client's; 0: nowhere. What is in front of the shape is the
- * client's own. The text of a prepared statement is not what the client has just sent. */
-static int mapped_position(const struct page *page, int position)
-{
-    int prefix = (int)page->prefix_len;
-    if (position <= prefix)
-        return position;
-    int mapped = page->by_execute ? 0 : pgseek_shape_position(page->planned->plan, page->shape, position - prefix);
-    if (mapped > (int)page->token_place)
-        mapped += (int)page->token_len;
-    return mapped ? mapped + prefix : 0;
-}
-
-/* Where the error says that it is; 0: nowhere. */
-static int position_of(struct span message)
-{
-    struct span field;
-    return wire_error_field(body_of(message), 'P', &field) ? (int)strtol((const char *)field.ptr, NULL, 10) : 0;
-}
-
-/* The error's fields with another position, or none (0). `hides_context`: it speaks of parameters, which an EXECUTE has
- * not. */
-static enum action forward_moved(struct session *session, struct span message, int position, bool hides_context)
-{
-    struct buf *out = to_frontend(session);
-    size_t at = wire_open(out, 'E');
-    struct reader rd = rd_init(body_of(message));
-    for (uint8_t letter = rd_u8(&rd); letter && !rd.failed; letter = rd_u8(&rd)) {
-        struct span value = rd_cstr(&rd);
-        if ((letter == 'P' && position == 0) || (letter == 'W' && hides_context))
-            continue;
-        buf_put_u8(out, letter);
-        if (letter == 'P')
-            buf_put_format(out, "%d", position);
-        else
-            buf_put_span(out, value);
-        buf_put_u8(out, 0);
-    }
-    buf_put_u8(out, 0);
-    wire_close(out, at);
-    sent_frontend(session);
-    return ACTION_DONE;
-}
-
-static enum action forward_mapped(struct session *session, struct page *page, struct span message, bool hides_context)
-{
-    int position = position_of(message);
-    if (!page || !page->planned || !page->shape || (!position && !hides_context))
-        return ACTION_FORWARD;
-    return forward_moved(session, message, position ? mapped_position(page, position) : 0, hides_context);
-}
-
-/* A side query failed. What the client hears of it speaks of the client's own text, of which a part was described. */
-static enum action error_inquiry(struct session *session, const struct pending *head, struct span message)
-{
-    const struct inquiry *inquiry = &session->tagging->inquiry;
-    int position = head->role == ROLE_DESCRIBE ? position_of(message) : 0;
-    if (position > (int)inquiry->token_place)
-        position += (int)inquiry->token_len;
-    position += position ? (int)inquiry->prefix_len : 0;
-    enum action action = inquiry_failed(session);
-    return action == ACTION_FORWARD && position ? forward_moved(session, message, position, false) : action;
-}
-
-/* A page's own Parse or Bind failed. A stale plan is made anew; anything else is what the original would have met. */
-static enum action error_page(struct session *session, struct pending *head, struct span message)
-{
-    struct span sqlstate;
-    struct page *page = page_of(head);
-    bool is_stale = head->kind == PENDING_PARSE;
-    if (wire_error_field(body_of(message), 'C', &sqlstate)) /* other columns, or a kept text that is gone */
-        is_stale |= span_equal_cstr(sqlstate, "08P01") || span_equal_cstr(sqlstate, "26000");
-    if (is_stale && retry_instead(session, page))
-        return ACTION_DONE;
-    enum action action = forward_mapped(session, page, message, page && page->by_execute && head->kind == PENDING_BIND);
-    fail_group(session);
-    retry_over(session);
-    return action;
-}
-
-/* The client's own statement cannot be described: the error is about its text. */
-static enum action error_names(struct session *session)
-{
-    fail_group(session);
-    retry_over(session);
-    return ACTION_FORWARD;
-}
-
-static enum action error_client(struct session *session, struct pending *head, struct span message)
-{
-    struct inquiry *inquiry = session->tagging ? &session->tagging->inquiry : NULL;
-    enum action action = forward_mapped(session, page_of(head), message, false);
-    if (pending_ends_group(head->kind)) {
-        undo(session, head->follow, 1);
-        bool failed = false;
-        session->variables = variables_fail(session->variables, &failed);
-        return failed ? session_nomem(session) : action;
-    }
-    fail_group(session);
-    if (inquiry && inquiry->state == INQUIRY_RUNNING && !inquiry->own_sync)
-        inquiry_reset(inquiry);
-    if (session->tagging) {
-        total_lost(session);
-        retry_over(session);
-    }
-    return action;
-}
-
-static enum action reply_error(struct session *session, struct pending *head, struct span message)
-{
-    session->doubtful |=
-        session->copy_in && !pending_ends_group(head->kind); /* a Sync may have been read by the COPY, or not */
-    session->copy_in = false;
-    switch (head->role) {
-    case ROLE_CONTEXT:
-    case ROLE_FACTS:
-    case ROLE_DESCRIBE:
-    case ROLE_PROBE:
-    case ROLE_SIDE_END: return error_inquiry(session, head, message);
-    case ROLE_ASIDE:
-    case ROLE_TOTAL:
-    case ROLE_TOTAL_END: return total_failed(session, body_of(message));
-    case ROLE_GUARD: return guard_failed(session, page_of(head), body_of(message));
-    case ROLE_REFUSE: return refuse_failed(session, head, body_of(message));
-    case ROLE_SHAPE:
-    case ROLE_PAGE: return error_page(session, head, message);
-    case ROLE_NAMES: return error_names(session);
-    default: return error_client(session, head, message);
-    }
-}
-
 /* ---- ReadyForQuery ---- */
 
 static void login_done(struct session *session)
@@ -445,7 +311,7 @@ static const struct rule {
     ['D'] = {reply_row, MAX_ROW, false},       ['C'] = {reply_end, MAX_SMALL, false},
     ['I'] = {reply_end, MAX_SMALL, false},     ['s'] = {reply_end, MAX_SMALL, false},
     ['G'] = {reply_copy_in, MAX_SMALL, false}, ['W'] = {reply_copy_in, MAX_SMALL, false},
-    ['E'] = {reply_error, MAX_ERROR, false},   ['Z'] = {reply_ready, MAX_SMALL, false},
+    ['E'] = {error_reply, MAX_ERROR, false},   ['Z'] = {reply_ready, MAX_SMALL, false},
     ['S'] = {reply_status, MAX_SMALL, true},   ['K'] = {reply_key, MAX_SMALL, false},
     ['N'] = {reply_notice, MAX_ERROR, true},
 };

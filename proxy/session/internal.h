@@ -277,6 +277,11 @@ size_t backend_needs(struct session *session, uint8_t type, size_t total);
 enum action backend_stream(struct session *session, uint8_t type, bool *drop);
 enum action backend_message(struct session *session, uint8_t type, struct span message);
 
+/* ---- error.c ---- */
+enum action error_reply(struct session *session, struct pending *head, struct span message);
+/* Whether an ErrorResponse is the last thing that the server says. */
+bool error_is_fatal(struct span body);
+
 /* ---- login.c ---- */
 /* Counts the session under its database's and its user's name. False when there are too many: it has been refused. */
 bool login_is_admitted(struct session *session) MUST_USE;

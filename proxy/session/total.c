@@ -165,11 +165,9 @@ enum action total_row(struct session *session, struct span body)
 /* The end of the connection is the client's business all the same. */
 enum action total_failed(struct session *session, struct span body)
 {
-    struct span severity;
-    bool is_fatal = wire_error_field(body, 'V', &severity) && !span_equal_cstr(severity, "ERROR");
     buf_clear(&session->tagging->total.value);
     fail_group(session);
-    return is_fatal ? ACTION_FORWARD : ACTION_DONE;
+    return error_is_fatal(body) ? ACTION_FORWARD : ACTION_DONE;
 }
 
 void total_lost(struct session *session)

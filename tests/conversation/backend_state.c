@@ -157,8 +157,9 @@ void server_flush(struct backend *backend)
 static void put_error(struct backend *backend, const char *sqlstate, int position)
 {
     size_t at = wire_open(&backend->made, 'E');
-    buf_put_cstr(&backend->made, "SERROR");
-    buf_put_cstr(&backend->made, "VERROR");
+    bool is_end = strncmp(sqlstate, "57P", 3) == 0;
+    buf_put_cstr(&backend->made, is_end ? "SFATAL" : "SERROR");
+    buf_put_cstr(&backend->made, is_end ? "VFATAL" : "VERROR");
     buf_put_format(&backend->made, "C%s", sqlstate);
     buf_put_u8(&backend->made, 0);
     buf_put_format(&backend->made, "Mthe server says %s", sqlstate);

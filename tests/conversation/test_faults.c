@@ -140,6 +140,10 @@ static const struct talk talks[] = {
      .expected = "T(id,body) D(1,b1) D(2,b2) [pass: facts_failed] C(SELECT 2) Z(I) T(id,body) D(1,b1) D(2,b2) [first 2 "
                  "more next] C(SELECT 2) Z(I)",
      SERVER(ONCE(FACTS, 'E', "42501"))},
+    {.name = "facts fail with the connection",
+     .script = "Q " FEED,
+     .expected = "E(57P01) T(id,body) D(1,b1) D(2,b2) [pass: facts_failed] C(SELECT 2) Z(I)",
+     SERVER(ONCE(FACTS, 'E', "57P01"))},
     {.name = "facts fail with a cursor",
      .script = "Q " FEED "\nwait\nQ select id from posts order by id limit 2 /* pgseek cursor={next} */",
      .expected = "T(id,body) D(1,b1) D(2,b2) [first 2 more next] C(SELECT 2) Z(I) E(PS005) Z(I)",

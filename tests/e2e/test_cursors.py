@@ -273,3 +273,63 @@ def test_offset_policy(make_proxy, policy, allowed):
                 assert len(pages.page_of(messages).rows) == 2
             else:
                 fault(conn, messages, "PS006")
+
+
+# ---- no oracle ------------------------------------------------------------------------------------------------------
+
+
+def refusal(conn, say, token, sql=SQL):
+    """The bytes of the one ErrorResponse."""
+    errors = [message for message in say(conn, token, sql=sql) if message.kind == "E"]
+    assert len(errors) == 1, errors
+    return errors[0].body
+
+
+def resealed(token, change):
+    raw = bytearray(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    change(raw)
+    return base64.urlsafe_b64encode(bytes(raw)).rstrip(b"=").decode()
+
+
+@BOTH
+def test_refusals_of_a_class_are_the_same_bytes(make_proxy, run_dir, token, say):
+    """Whatever is wrong with a token, and whichever key it is of: one answer for what is malformed, one for what is not sealed."""
+    import subprocess
+    keys = run_dir / "oracle.keys"
+    keys.unlink(missing_ok=True)
+    for _ in range(3):
+        subprocess.run([cluster.pgseek_bin(), "keygen", keys], check=True, capture_output=True)
+    proxy = make_proxy(cursor_key_file=keys)
+    ids = [bytes.fromhex(line.split()[2]) for line in keys.read_text().splitlines() if line.startswith("pgseek-key")]
+    with proxy.wire() as conn:
+        good = pages.Extended(conn, SQL, ["1"]).ask().next
+        signed = resealed(good, lambda raw: raw.__setitem__(5, raw[5] | 2))
+        sealed_wrong = [token, signed, flipped(good, 100), flipped(good, len(good) * 6 // 8 * 8 - 1), resealed(good, lambda raw: raw.pop()), resealed(good, lambda raw: raw.append(0))]
+        sealed_wrong += [resealed(good, lambda raw, key=key: raw.__setitem__(slice(1, 5), key)) for key in ids[1:] + [b"\0\0\0\0", b"\xff\xff\xff\xff"]]
+        malformed = ["A", "AAAA", "AAAAA", "=", "a b", good[:20], good + "=", "A" * 2048, "A" * 2049, resealed(good, lambda raw: raw.__setitem__(0, 2)),
+                     resealed(good, lambda raw: raw.__setitem__(5, 0x80))]
+        assert len({refusal(conn, say, bad) for bad in sealed_wrong}) == 1
+        assert len({refusal(conn, say, bad) for bad in malformed if say is extended or " " not in bad}) == 1
+        assert b"PS002" in refusal(conn, say, sealed_wrong[0]) and b"PS001" in refusal(conn, say, malformed[0])
+        assert all(key.hex().encode() not in refusal(conn, say, sealed_wrong[0]) for key in ids)
+
+
+def test_a_token_has_one_spelling(conn, token):
+    """The spare bits of the last character, padding and the other alphabet: none of them opens."""
+    last = ALPHABET.index(token[-1])
+    spellings = [token[:-1] + ALPHABET[other] for other in range(64) if other != last] + [token + "=", token + "==", f"{token}\n", f" {token}"]
+    if set("-_") & set(token):
+        spellings.append(token.replace("-", "+").replace("_", "/"))
+    for spelling in spellings:
+        fault(conn, extended(conn, spelling), "PS001", "PS002")
+    assert len(pages.page_of(extended(conn, token)).rows) == 3
+
+
+def test_a_forger_moves_nobody(conn, token):
+    """Refused tokens leave no trace in what comes next: neither in the page, nor in the cursor of a variable."""
+    expected = pages.page_of(extended(conn, token)).rows
+    conn.ask(wire.query(f"SET pgseek.cursor = '{token}'"))
+    fault(conn, extended(conn, flipped(token, 300)), "PS001", "PS002")
+    assert conn.rows(wire.query("SHOW pgseek.cursor")) == [[token.encode()]]
+    again = conn.ask(wire.extended(f"{SQL} /* pgseek */", ["1"]))
+    assert pages.page_of(again).rows == expected

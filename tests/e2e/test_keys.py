@@ -15,6 +15,7 @@ import pytest
 
 import cluster
 import pages
+import secure
 import wire
 
 SQL = "SELECT id FROM key_rows ORDER BY id LIMIT 2"
@@ -132,6 +133,20 @@ def test_a_key_that_is_taken_out_is_gone(keyed):
     cluster.wait_until(is_gone, "the old key is still there")
     found = places(proxy, [new.text, new.secret])
     assert not any(found.values())
+
+
+@pytest.mark.parametrize("database", ["plain", "full"])
+def test_a_clients_key_is_gone_when_it_is_in(secure_server, proxies, database):
+    """Where SCRAM ends in the proxy: neither the key that it has learnt nor the password is left when the log-in is over."""
+    proxy = proxies["file"]
+    if cluster.Proxy.is_sanitized():
+        pytest.skip("a sanitizer keeps what was freed")
+    password = secure.password_of("by_scram")
+    iterations, salt = secure_server.secrets()["by_scram"].split("$")[1].split(":")
+    client_key = base64.b64decode(secure.scram_keys(password, base64.b64decode(salt), int(iterations))[0])
+    with proxy.connect(user="by_scram", password=password, dbname=database) as conn:
+        assert conn.execute("SELECT 1").fetchone() == (1,)
+        assert places(proxy, [client_key, password.encode()]) == {client_key: [], password.encode(): []}
 
 
 # ---- nonces ---------------------------------------------------------------------------------------------------------

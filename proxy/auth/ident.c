@@ -72,7 +72,9 @@ static bool ident_line_read(struct rule_reading *reading, struct ident_line *lin
     for (size_t i = 0; i < line->line.ntokens; i++)
         is_list |= !token[i].opens_field || token[i].text[0] == '\0';
     if (is_list || line->line.ntokens != 3) {
-        rule_complain(reading, line->line.number, "a line is three words: map, name of the certificate, user");
+        rule_complain(
+            reading, line->line.number,
+            "a line is three words: map, name of the certificate, user; quote one with a comma or a blank in it");
         return false;
     }
     line->map = token[0].text;

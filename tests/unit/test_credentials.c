@@ -147,7 +147,7 @@ static const struct {
      "@/hba:1: method \"trust\" lets anybody in: write relay here, and the server decides by its pg_hba.conf\n"
      "@/proxy.conf:3: the file cannot be used\n"},
     {ALL_SET, "hostssl all all all cert map=n\nlocal all all scram-sha-256\n", "m a\n", "\"web\" \"secret\"\n",
-     "@/ident:1: a line is three words: map, name of the certificate, user\n"
+     "@/ident:1: a line is three words: map, name of the certificate, user; quote one with a comma or a blank in it\n"
      "@/users:1: a plain password: only SCRAM-SHA-256 secrets are kept here, take SELECT rolpassword FROM pg_authid\n"
      "@/proxy.conf:4: the file cannot be used\n@/proxy.conf:5: the file cannot be used\n"},
     {"auth_file = @/users\n", NULL, NULL, NULL,

@@ -133,7 +133,7 @@ static void long_names_are_nobody(void **state)
     ident_free(ident);
 }
 
-#define THREE ":1: a line is three words: map, name of the certificate, user\n"
+#define THREE ":1: a line is three words: map, name of the certificate, user; quote one with a comma or a blank in it\n"
 #define PATTERN(text) ":1: the regular expression \"" text "\" "
 #define ESCAPE "has a backslash before a letter, digit or the like: write [0-9] for \\d\n"
 #define PLAIN ":1: what \\1 stands for must be plain: no | and no repeated group in its regular expression\n"

@@ -9,10 +9,10 @@
 
 #include "authenticate.h"
 
-#define MAX_SMALL 65536         /* replies that are short by nature */
-#define MAX_ERROR (1u << 20)    /* an ErrorResponse that is looked at */
-#define MAX_OURS (1u << 20)     /* any reply to a statement of ours */
-#define MAX_ROW WIRE_MAX_LENGTH /* a row of a page: as long as a row can be */
+#define MAX_SMALL 65536           /* replies that are short by nature */
+#define MAX_ERROR WIRE_MAX_LENGTH /* a RAISE can say as much as a row can */
+#define MAX_OURS (1u << 20)       /* any reply to a statement of ours */
+#define MAX_ROW WIRE_MAX_LENGTH   /* a row of a page: as long as a row can be */
 
 typedef enum action reply_fn(struct session *session, struct pending *head, struct span message);
 

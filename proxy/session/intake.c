@@ -149,6 +149,14 @@ static bool hand_over(struct session *session, const struct direction *way, stru
     return action != ACTION_FAIL && session->state != STATE_CLOSING;
 }
 
+/* Before the log-in is over only its own messages go on. A client may send others ahead, but who has not said who he is
+ * is not worth more memory than one receive: they are kept as they come, and no more is read. */
+static bool waits_for_login(const struct session *session, const struct direction *way, uint8_t type)
+{
+    bool is_asked = session->state == STATE_VERIFY; /* anything but an answer is a fault then */
+    return way == &frontend && !session_is_up(session) && !is_asked && type != 'p' && type != 'X';
+}
+
 /* A message starts at the front of `bytes`, header complete. Returns how many bytes must be there to go on, or 0 when
  * it has been dealt with (handled, streaming, or the session ended). */
 static size_t begin_message(struct session *session, const struct direction *way, struct span *bytes, bool *go_on)
@@ -158,6 +166,10 @@ static size_t begin_message(struct session *session, const struct direction *way
     *go_on = false;
     if (total == 0) {
         session_violation(session, way->from, "invalid message length");
+        return 0;
+    }
+    if (waits_for_login(session, way, bytes->ptr[0])) {
+        hold(session, take(bytes, bytes->len), span_of(NULL, 0));
         return 0;
     }
     size_t have = bytes->len < total ? bytes->len : total;

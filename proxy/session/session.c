@@ -48,6 +48,8 @@ void session_move(struct session *session, enum state to)
     session->state = to;
     if (to == STATE_CLOSING)
         leave_census(session);
+    if (to == STATE_UP)
+        session->wake |= session->holding; /* what was sent ahead */
     if (to == STATE_UP && session->conf->log_connections)
         log_forgive(LOG_OF_ATTEMPT);
     if (to == STATE_UP || to == STATE_CLOSING)
@@ -239,6 +241,13 @@ void session_end(struct session *session, const char *sqlstate, const char *mess
     session_fatal(session, sqlstate, message, NULL);
 }
 
+/* Health checks connect and close, and are nobody's news. Who has made a handshake first has seen something that he
+ * does not like: our certificate, as a rule, of which TLS 1.3 tells after the handshake. */
+static bool is_mere_probe(const struct session *session)
+{
+    return session->state == STATE_CANCEL || (session->state == STATE_STARTUP && !session->is_tls[SIDE_FRONTEND]);
+}
+
 void session_lost(struct session *session, enum side side, const char *why)
 {
     if (session->state == STATE_CLOSING)
@@ -251,8 +260,9 @@ void session_lost(struct session *session, enum side side, const char *why)
         char message[320];
         snprintf(message, sizeof message, "TLS handshake failed: %s", why);
         log_closing(session, LOG_WARNING, message);
-    } else if (session->conf->log_disconnections && session->state != STATE_STARTUP && session->state != STATE_CANCEL)
+    } else if (session->conf->log_disconnections && !is_mere_probe(session)) {
         log_closing(session, orderly ? LOG_INFO : LOG_WARNING, why);
+    }
     session_move(session, STATE_CLOSING);
 }
 

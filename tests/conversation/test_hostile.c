@@ -92,12 +92,32 @@ static void both(void **state)
     run_seeds(true, true, seeds());
 }
 
+/* A spoilt stream cut at each of its bytes, and one that comes byte by byte. */
+static void hostile_bytes_may_come_in_any_pieces(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof talks / sizeof *talks; i++)
+        for (uint64_t seed = 1; seed <= 4; seed++)
+            for (size_t at = 0; at < 1200; at++) {
+                struct talk_cut cut = {.front_noise = seed % 2 ? 0 : seed * 0x9e3779b97f4a7c15u,
+                                       .back_noise = seed * 0xc2b2ae3d27d4eb4fu,
+                                       .front_at = at,
+                                       .back_at = at,
+                                       .back_chunk = at == 0,
+                                       .front_chunk = at == 0};
+                struct talk_result result;
+                talk_run(&talks[i], &cut, &result);
+                talk_result_fini(&result);
+            }
+}
+
 static int run(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hostile_server),
         cmocka_unit_test(a_hostile_client),
         cmocka_unit_test(both),
+        cmocka_unit_test(hostile_bytes_may_come_in_any_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

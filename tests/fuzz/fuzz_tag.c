@@ -59,13 +59,14 @@ static void check_comments(const char *sql, size_t len)
     lex_fini(&lex);
 }
 
+/* Their ends stay: a literal goes on behind blanks with a new line among them, but not behind a comment in brackets. */
 static void blank_comments(char *sql, size_t len)
 {
     struct skim skim = skim_init(sql, len);
     struct skim_item item;
     while (skim_next(&skim, &item) > SKIM_BROKEN)
         if (skim_is_comment(&item))
-            memset(sql + (item.start - sql), ' ', (size_t)(item.end - item.start));
+            memset(sql + (item.start - sql) + 2, ' ', (size_t)(item.end - item.start) - (item.start[0] == '/' ? 4 : 2));
 }
 
 static void check_tag(char *sql, size_t len)

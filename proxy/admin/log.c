@@ -38,7 +38,7 @@ static bool log_exchange(int fd)
 bool log_open(const char *path, const char **why)
 {
     bool is_file = path && path[0];
-    int fd = is_file ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0640) : STDERR_FILENO;
+    int fd = is_file ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, LOG_FILE_MODE) : STDERR_FILENO;
     bool ok = fd >= 0 && log_exchange(fd);
     if (!ok)
         *why = strerror(errno);

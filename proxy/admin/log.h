@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <time.h>
 
+#define LOG_FILE_MODE 0640
 #define LOG_LINE_MAX 2048 /* bytes of a line with its newline; what is longer ends in "..." */
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR, LOG_FATAL };

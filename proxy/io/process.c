@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -108,10 +109,32 @@ bool process_become(const char *user)
     }
     if (entry->pw_uid == geteuid())
         return true;
-    if (initgroups(user, entry->pw_gid) == 0 && setgid(entry->pw_gid) == 0 && setuid(entry->pw_uid) == 0)
+    bool is_done = initgroups(user, entry->pw_gid) == 0 && setgid(entry->pw_gid) == 0 && setuid(entry->pw_uid) == 0;
+    if (is_done && entry->pw_uid != 0 && (setuid(0) == 0 || seteuid(0) == 0)) {
+        log_at(LOG_FATAL, "user \"%s\" could become root again", user);
+        return false;
+    }
+    if (is_done)
         return true;
     log_at(LOG_FATAL, "could not become user \"%s\": %s", user, strerror(errno));
     return false;
+}
+
+void process_make_file(const char *path, unsigned mode, const char *user)
+{
+    const struct passwd *entry = geteuid() == 0 ? getpwnam(user) : NULL;
+    int fd = entry ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode) : -1;
+    if (fd < 0)
+        return;
+    if (fchown(fd, entry->pw_uid, entry->pw_gid) < 0)
+        log_at(LOG_WARNING, "could not give %s to user \"%s\": %s", path, user, strerror(errno));
+    close(fd);
+}
+
+void process_renounce(void)
+{
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        log_at(LOG_DEBUG, "this kernel cannot keep programs from gaining rights: %s", strerror(errno));
 }
 
 /* ---- limits ---- */

@@ -22,6 +22,11 @@ void process_pidfile_close(int fd, const char *path);
 
 /* Becomes another user for good, groups included. False after logging why. */
 bool process_become(const char *user) MUST_USE;
+/* Makes an empty file of that user's where there is none: it can be opened again once we are him. Whoever may write to
+ * the folder must not get more than that, so nothing that is there is touched. For root only; else nothing. */
+void process_make_file(const char *path, unsigned mode, const char *user);
+/* No program that we would run could have more rights than we have. */
+void process_renounce(void);
 
 /* Lets the main thread's stack grow to that size. False where it cannot. */
 bool process_deepen_stack(size_t bytes) MUST_USE;

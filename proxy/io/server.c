@@ -297,6 +297,8 @@ static void server_size_pool(const struct conf *conf)
 static bool server_prepare(struct server *server)
 {
     const struct conf *conf = server->options->conf;
+    if (conf->logfile[0] && conf->user[0])
+        process_make_file(conf->logfile, LOG_FILE_MODE, conf->user);
     if (!server_open_log(conf) || !listener_open_all(&server->listeners, conf))
         return false;
     server_size_pool(conf);
@@ -305,6 +307,37 @@ static bool server_prepare(struct server *server)
         log_at(LOG_FATAL, "could not go into the background: %s", strerror(errno));
         return false;
     }
+    return true;
+}
+
+/* A reload reads these again. */
+static void server_warn_of_unreadable(const struct conf *conf)
+{
+    const char *const files[] = {conf->cursor_key_file,
+                                 conf->client_tls.key_file,
+                                 conf->client_tls.cert_file,
+                                 conf->client_tls.ca_file,
+                                 conf->server_tls.key_file,
+                                 conf->server_tls.cert_file,
+                                 conf->server_tls.ca_file,
+                                 conf->auth_file,
+                                 conf->auth_hba_file,
+                                 conf->auth_ident_file,
+                                 conf->path};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (files[i] && files[i][0] && access(files[i], R_OK) < 0)
+            log_at(LOG_WARNING, "user \"%s\" cannot read %s: a reload will fail", conf->user, files[i]);
+}
+
+static bool server_give_up_root(const struct conf *conf)
+{
+    if (conf->user[0] && !process_become(conf->user))
+        return false;
+    if (conf->user[0])
+        server_warn_of_unreadable(conf);
+    if (geteuid() == 0)
+        log_at(LOG_WARNING, "pgseek runs as root and needs to no more: name a user in the configuration");
+    process_renounce();
     return true;
 }
 
@@ -317,10 +350,8 @@ static bool server_settle_in(struct server *server)
         if (server->pid_fd < 0)
             return false;
     }
-    if (conf->user[0] && !process_become(conf->user))
+    if (!server_give_up_root(conf))
         return false;
-    if (conf->cursor_key_file[0] && access(conf->cursor_key_file, R_OK) < 0)
-        log_at(LOG_WARNING, "user \"%s\" cannot read %s: a reload will fail", conf->user, conf->cursor_key_file);
     int rc = server_open_loop(server);
     if (rc < 0) {
         log_at(LOG_FATAL, "could not make the main loop: %s", uv_strerror(rc));

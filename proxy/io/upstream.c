@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../admin/conf.h"
+#include "../admin/log.h"
 #include "../session/session.h"
 #include "negotiate.h"
 #include "tls.h"
@@ -158,9 +159,12 @@ static void upstream_dial_failed(struct upstream *upstream, const char *reason)
         upstream_next_address(upstream);
 }
 
-/* The same address in clear text. */
+/* The same address in clear text. It is said, since somebody in between may want just that. */
 static void upstream_dial_again(struct upstream *upstream)
 {
+    log_at(LOG_WARNING, "server at \"%s\", port %d: %s; going on in clear text (sslmode=prefer)",
+           upstream->database->hosts[upstream->host].host, upstream->database->hosts[upstream->host].port,
+           upstream->negotiation.why);
     upstream->is_again = true;
     if (!upstream_hang_up(upstream))
         upstream_connect(upstream);

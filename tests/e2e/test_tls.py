@@ -153,6 +153,16 @@ def test_what_the_server_refuses_is_tried_the_other_way(tls_proxy, leg, user, is
         assert bool(server_leg(conn)) == is_tls
 
 
+@pytest.mark.parametrize("leg, user, is_tls", [("allow", "with_tls", True), ("prefer", "without_tls", False)])
+def test_the_second_try_behind_a_proof(make_tls_proxy, run_dir, certificates, leg, user, is_tls):
+    """The client has proved itself to the proxy, and learns nothing of the first try."""
+    secrets = secure.private_file(run_dir / f"second-{user}.txt", secure.userlist({user: secure.scram_secret(secure.password_of(user))}))
+    proxy = make_tls_proxy(auth_type="scram-sha-256", auth_file=secrets, **client_tls(certificates))
+    with connect(proxy, leg, user, sslmode="require", password=secure.password_of(user), channel_binding="require") as conn:
+        assert bool(server_leg(conn)) == is_tls
+    assert "password authentication failed" in failure(proxy, leg, user, sslmode="require", password="wrong")
+
+
 @pytest.mark.parametrize("leg, user", [("require", "without_tls"), ("plain", "with_tls")])
 def test_what_is_demanded_is_not_tried_otherwise(tls_proxy, leg, user):
     assert "pg_hba.conf rejects connection" in failure(tls_proxy, leg, user, sslmode="require")

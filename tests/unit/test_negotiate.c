@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../../proxy/admin/log.h"
 #include "../../proxy/io/negotiate.h"
 #include "../../proxy/io/upstream.h"
 #include "../../proxy/session/session.h"
@@ -29,6 +30,7 @@ static const char server_settings[] = "[pgseek]\nserver_tls_sslmode = require\ns
 
 static int set_up_all(void **state)
 {
+    log_threshold = (enum log_level)(LOG_FATAL + 1);
     tls_fixture_setup(state);
     for_clients = tls_fixture_clients(tls_fixture_plain, NULL);
     for_servers = tls_fixture_server(server_settings, "*", NULL);
@@ -367,7 +369,7 @@ static void every_mode_meets_every_server(void **state)
         conf->server_tls_sslnegotiation = is_direct ? CONF_SSLNEGOTIATION_DIRECT : CONF_SSLNEGOTIATION_POSTGRES;
         assert_int_equal(pthread_create(&thread, NULL, serve_all, &scripted), 0);
         struct session_target target = {.database = conf->databases, .host_index = -1};
-        target.tls = cases[i].tls;
+        target.tls = (unsigned)cases[i].tls;
         struct answer answer = run_upstream(conf, &target);
         pthread_join(thread, NULL);
         if ((answer.fd < 0 ? NONE : answer.is_tls ? TLS : PLAIN) != cases[i].expected)

@@ -12,9 +12,9 @@
 #include "../admin/whole_file.h"
 #include "../protocol/bytes.h"
 
-#define RULE_TOKEN_MAX 255u                     /* bytes of a token */
-#define RULE_NAME_MAX 63u                       /* of a role's or database's name: the server cuts longer ones */
-#define RULE_FILE_MAX ((size_t)4 * 1024 * 1024) /* bytes */
+#define RULE_TOKEN_MAX 255u             /* bytes of a token */
+#define RULE_NAME_MAX 63u               /* of a role's or database's name: the server cuts longer ones */
+#define RULE_FILE_MAX ((size_t)1 << 20) /* bytes */
 
 struct rule_token {
     const char *text; /* without quotes */

@@ -121,8 +121,15 @@ bool secret_mock(const uint8_t seed[SCRAM_KEY], struct span user, struct secret 
     return ok;
 }
 
-void secret_mock_like(struct secret *mock, const struct secret *real)
+struct secret_shape secret_shape(const struct secret *secret)
 {
-    mock->iterations = real->iterations;
-    mock->salt_len = real->salt_len;
+    return (struct secret_shape){.iterations = secret->iterations, .salt_len = secret->salt_len};
+}
+
+void secret_mock_like(struct secret *mock, struct secret_shape real)
+{
+    if (real.iterations == 0)
+        return;
+    mock->iterations = real.iterations;
+    mock->salt_len = real.salt_len;
 }

@@ -34,9 +34,16 @@ void secret_put(const struct secret *secret, struct buf *out);
 /* For a user that does not exist: looks the same each time, so that nobody learns which users there are. `seed` is this
  * process's own. Its count and its salt's length are PostgreSQL's defaults. False when the digest cannot be made. */
 bool secret_mock(const uint8_t seed[SCRAM_KEY], struct span user, struct secret *out) MUST_USE;
-/* Gives a mock secret the count and the salt's length of a real one: where all users have 10,000 iterations, the one
- * with 4,096 is nobody. */
-void secret_mock_like(struct secret *mock, const struct secret *real);
+/* What a stranger sees of a secret before he has proved anything. */
+struct secret_shape {
+    uint32_t iterations; /* 0: unknown */
+    size_t salt_len;
+};
+
+struct secret_shape secret_shape(const struct secret *secret);
+/* Gives a mock secret the shape of real ones, if it is known: where all users have 10,000 iterations, the one with
+ * 4,096 is nobody. */
+void secret_mock_like(struct secret *mock, struct secret_shape real);
 void secret_wipe(struct secret *secret);
 
 #endif

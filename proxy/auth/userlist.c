@@ -77,9 +77,9 @@ const struct secret *userlist_find(const struct userlist *list, struct span user
     return number ? &list->entry[number - 1].secret : NULL;
 }
 
-const struct secret *userlist_typical(const struct userlist *list)
+struct secret_shape userlist_shape(const struct userlist *list)
 {
-    return list->count ? &list->entry[0].secret : NULL;
+    return list->count ? secret_shape(&list->entry[0].secret) : (struct secret_shape){0};
 }
 
 size_t userlist_count(const struct userlist *list)

@@ -24,9 +24,8 @@ void userlist_free(struct userlist *list); /* wipes */
 
 /* NULL when unknown. Valid as long as the list. */
 const struct secret *userlist_find(const struct userlist *list, struct span user);
-/* A secret whose count and salt's length are those of most users, as far as one can tell: the first. NULL when the list
- * is empty. */
-const struct secret *userlist_typical(const struct userlist *list);
+/* The shape of most secrets, as far as one can tell: the first one's. Unknown when the list is empty. */
+struct secret_shape userlist_shape(const struct userlist *list);
 
 size_t userlist_count(const struct userlist *list);
 /* Appends the n-th line, as it may be read again. */

@@ -157,9 +157,7 @@ bool login_takes(const struct session *session, enum side from, uint8_t type)
     switch (session->state) {
     case STATE_VERIFY: return from == SIDE_FRONTEND;
     case STATE_PROVE: return from == SIDE_BACKEND && type != 'E'; /* an error is the client's, as in every log-in */
-    case STATE_LOGIN:
-        return from == SIDE_FRONTEND ? type == 'p' && session->watches_choice
-                                     : type == 'R' && session->channel[SIDE_BACKEND];
+    case STATE_LOGIN: return from == SIDE_FRONTEND ? type == 'p' && session->watches_choice : type == 'R';
     default: return false;
     }
 }

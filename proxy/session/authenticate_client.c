@@ -91,12 +91,25 @@ static void offer(struct session *session)
     session->wake = session->holding; /* sent without waiting for the offer */
 }
 
+/* Nobody's secret, which looks like those that the proxy has, or has found last. */
+static bool begin_with_nobody(struct session *session, struct span user)
+{
+    const struct credentials *credentials = session->env->credentials;
+    struct secret *secret = &session->login->secret;
+    if (!secret_mock(credentials->seed, user, secret))
+        return false;
+    if (credentials->users)
+        secret_mock_like(secret, userlist_shape(credentials->users));
+    secret_mock_like(secret, session->env->found);
+    return true;
+}
+
 void verify_begin(struct session *session, const struct startup *startup)
 {
     const struct credentials *credentials = session->env->credentials;
     struct span user = span_cstr(session_user(session));
     struct login *login = session->login = vault_new(sizeof *login);
-    if (!login || !negotiate(session, startup) || !secret_mock(credentials->seed, user, &login->secret)) {
+    if (!login || !negotiate(session, startup) || !begin_with_nobody(session, user)) {
         session_nomem(session);
         return;
     }
@@ -122,8 +135,10 @@ void verify_secret(struct session *session, const struct secret *secret, const c
         session_refuse(session, "08006", "authentication is not possible at the moment", NULL, logged);
         return;
     }
-    if (secret)
+    if (secret) {
         login->secret = *secret;
+        session->env->found = secret_shape(secret);
+    }
     offer(session);
 }
 

@@ -127,6 +127,7 @@ static enum action logged_in(struct session *session, struct span nothing, struc
     if (session->login->prover_step == PROVER_HAS_PROVED)
         return refuse_exchange(session, SCRAM_REFUSED, *why);
     login_end(session);
+    session->is_welcome = true;
     session_move(session, STATE_LOGIN);
     session->wake = session->holding;
     return ACTION_FORWARD;
@@ -220,7 +221,11 @@ enum action relay_request(struct session *session, struct span message)
     struct span offer = rd_bytes(&rd, rd_left(&rd));
     if (rd.failed)
         return session_violation(session, SIDE_BACKEND, "a malformed authentication request");
-    if (asked != ASK_SASL || !offers_plus(offer))
+    /* A client that has proved itself might answer all the same, with its password in clear text. */
+    if (session->is_welcome)
+        return session_violation(session, SIDE_BACKEND, "an authentication request behind AuthenticationOk");
+    session->is_welcome = asked == ASK_NOTHING;
+    if (asked != ASK_SASL || !session->channel[SIDE_BACKEND] || !offers_plus(offer))
         return ACTION_FORWARD;
     session->watches_choice = true;
     return session->channel[SIDE_FRONTEND] ? ACTION_FORWARD : forward_without_plus(session, offer);

@@ -200,6 +200,7 @@ struct session {
     bool may_tls;        /* the client's link can be encrypted */
     bool is_tls[2];      /* which links are */
     bool is_cancel;      /* a cancel request */
+    bool is_welcome;     /* the server has said AuthenticationOk, and may ask for nothing more */
     bool watches_choice; /* relayed SCRAM over TLS on both links: what the client chooses decides whether it works */
     bool may_redial;     /* the server's refusal may lead to a second try: nothing of the client's goes on before it is
                             known */

@@ -6,6 +6,7 @@
 #ifndef SESSION_H
 #define SESSION_H
 
+#include "../auth/secret.h"
 #include "../protocol/address.h"
 #include "../protocol/bytes.h"
 #include "../protocol/channel.h"
@@ -18,7 +19,6 @@ struct cancel_map;
 struct census;
 struct credentials;
 struct plan_cache;
-struct secret;
 struct stats;
 struct session;
 
@@ -29,6 +29,7 @@ struct session_env {
     const struct conf *conf;               /* the snapshot that new sessions take */
     struct keyring *keyring;               /* seals and opens cursors; NULL until loaded */
     const struct credentials *credentials; /* decides about log-ins; NULL: every one is relayed. Kept until STATE_UP */
+    struct secret_shape found;             /* of the secret that auth_query has found last */
     bool has_tls;                          /* the client leg can be encrypted */
     struct plan_cache *plans;              /* this worker's; never shared */
     struct cancel_map *cancels;            /* all workers'; may be NULL */

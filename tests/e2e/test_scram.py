@@ -1,5 +1,8 @@
 """SCRAM that ends in the proxy, with peers that lie: strangers in front of it, and servers behind it."""
+import contextlib
 import hashlib
+import select
+import socket
 
 import pytest
 
@@ -50,6 +53,23 @@ def test_an_unknown_user_has_always_the_same_salt(proxies):
 
     assert salt(secure.NOBODY) == salt(secure.NOBODY)
     assert salt(secure.NOBODY) != salt("somebody_else")
+
+
+def test_nobody_looks_like_everybody(make_proxy, run_dir):
+    """Where the secrets have another count and another length of salt, nobody's has, too."""
+    secret = secure.scram_secret(PASSWORD, b"a salt that is longer than others", 12345)
+    users = secure.private_file(run_dir / "others.txt", secure.userlist({USER: secret}))
+    proxy = make_proxy(auth_type="scram-sha-256", auth_file=users)
+
+    def challenge(user):
+        with scram.connect(proxy) as conn:
+            heard = scram.log_in(conn, user, cluster.DATABASE, scram.Prover("wrong"))
+        assert sqlstate(heard) == "28P01"
+        return dict(part.split(b"=", 1) for part in heard[1].body[4:].split(b","))
+
+    there, not_there = challenge(USER), challenge(secure.NOBODY)
+    assert there[b"i"] == not_there[b"i"] == b"12345"
+    assert len(there[b"s"]) == len(not_there[b"s"]) and there[b"s"] != not_there[b"s"]
 
 
 def test_every_byte_of_the_last_text_counts(proxies):
@@ -294,3 +314,48 @@ def test_a_server_that_trusts_needs_no_proof(in_front, liar):
     liar.script = scram.Liar.welcome
     assert is_in(log_in_through(in_front))
     assert liar.proofs() == 0
+
+
+def relayed(proxy):
+    with scram.connect(proxy) as conn:
+        conn.send(wire.startup(user=USER, database="relayed"))
+        return conn.until("Z", "E")
+
+
+def test_nothing_is_asked_behind_a_welcome(in_front, liar, make_proxy):
+    """A client that has proved itself might answer with its password in clear text."""
+    def asks_again(liar, conn):
+        signature = liar.proof(conn, liar.challenge(liar.first(conn)))
+        conn.send(scram.request(scram.FINAL, signature), scram.request(scram.OK), scram.request(scram.CLEAR_TEXT))
+
+    liar.script = asks_again
+    heard = log_in_through(in_front)
+    assert [scram.asked(m) for m in heard if m.kind == "R"] == [scram.SASL, scram.CONTINUE, scram.FINAL, scram.OK]
+    assert sqlstate(heard) == "08P01"
+
+    relay = make_proxy({"*": f"host={liar.host} port={liar.port} sslmode=disable"})
+    liar.script = asks(scram.request(scram.OK), scram.request(scram.CLEAR_TEXT))
+    heard = relayed(relay)
+    assert wire.kinds(heard) == "R E" and sqlstate(heard) == "08P01"
+
+    liar.script = asks(scram.request(scram.OK), wire.message("K", bytes(8)), wire.message("Z", b"I"), scram.request(scram.CLEAR_TEXT))
+    with scram.connect(relay) as conn:
+        conn.send(wire.startup(user=USER, database="relayed"))
+        conn.until("Z")
+        assert sqlstate(conn.until("R", "E")) == "08P01"
+
+
+def test_look_ups_that_hang_stop_nobody_else(make_proxy, secure_server, run_dir):
+    """The names of hosts are looked up in the same pool of threads."""
+    users = secure.private_file(run_dir / "known.txt", secure.userlist({USER: secure_server.secrets()[USER]}))
+    with socket.create_server(("127.0.0.1", 0)) as silent, contextlib.ExitStack() as waiting:
+        lines = {"silent": f"host=127.0.0.1 port={silent.getsockname()[1]} sslmode=disable",
+                 "good": f"host=localhost port={secure_server.port} dbname={cluster.DATABASE}"}
+        proxy = make_proxy(lines, auth_type="scram-sha-256", auth_file=users, auth_user="lookup", server_connect_timeout="120s")
+        stuck = [waiting.enter_context(scram.connect(proxy)) for _ in range(24)]
+        for conn in stuck:
+            conn.send(wire.startup(user="unknown", database="silent"))
+        for _ in range(8):  # each worker's clients are asked for by now, or wait behind those
+            with scram.connect(proxy) as conn:
+                assert is_in(scram.log_in(conn, USER, "good", scram.Prover(PASSWORD)))
+        assert not select.select([conn.sock for conn in stuck], [], [], 0)[0]

@@ -136,7 +136,9 @@ static void nobodys_secret_looks_like_the_others(void **state)
     assert_true(secret_read(span_cstr("SCRAM-SHA-256$10000:" SALT_48 "$" STORED ":" SERVER), &real));
     assert_true(secret_mock(seed, span_cstr("ann"), &plain));
     mock = plain;
-    secret_mock_like(&mock, &real);
+    secret_mock_like(&mock, (struct secret_shape){0});
+    assert_memory_equal(&mock, &plain, sizeof mock);
+    secret_mock_like(&mock, secret_shape(&real));
     assert_true(mock.is_mock);
     assert_int_equal(mock.iterations, 10000);
     assert_int_equal(mock.salt_len, 48);

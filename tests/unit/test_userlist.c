@@ -67,7 +67,7 @@ static void good_files_are_read(void **state)
         assert_null(userlist_find(list, span_cstr("nobody")));
         assert_null(userlist_find(list, span_cstr("")));
         assert_null(userlist_find(list, span_of(NULL, 0)));
-        assert_int_equal(userlist_typical(list) != NULL, cases[i].count > 0);
+        assert_int_equal(userlist_shape(list).iterations, cases[i].count > 0 ? 4096 : 0);
         const struct secret *found = cases[i].user ? userlist_find(list, span_cstr(cases[i].user)) : NULL;
         assert_int_equal(found != NULL, cases[i].user != NULL);
         if (found) {

@@ -102,6 +102,16 @@ static bool credentials_query_takes_user(const char *query)
     return false;
 }
 
+/* Before a client has proved anything: whoever owns a database could prepare there what auth_query runs, and strangers
+ * would learn which databases exist. */
+static bool credentials_asks_anywhere(const struct conf *conf)
+{
+    for (size_t i = 0; i < conf->ndatabases; i++)
+        if (strcmp(conf->databases[i].name, "*") == 0 && !conf->databases[i].dbname)
+            return !conf->auth_dbname[0];
+    return false;
+}
+
 static void credentials_check_secrets(struct credentials_loading *loading)
 {
     const struct conf *conf = loading->conf;
@@ -114,6 +124,10 @@ static void credentials_check_secrets(struct credentials_loading *loading)
         credentials_complain_setting(loading, &conf->auth_user, "auth_user asks auth_query, which is empty");
     else if (!credentials_query_takes_user(conf->auth_query))
         credentials_complain_setting(loading, &conf->auth_query, "auth_query does not mention $1, the user");
+    else if (credentials_asks_anywhere(conf))
+        credentials_complain_setting(loading, &conf->auth_user,
+                                     "auth_user would ask in any database that a stranger names, since [databases] has "
+                                     "a line for *: set auth_dbname");
 }
 
 /* ---- rules ---- */

@@ -218,7 +218,7 @@ class Silence:
 def test_look_ups_are_bounded(start):
     """A server that is silent keeps a few look-ups busy; those that wait are counted; clients that go are forgotten."""
     silence = Silence()
-    proxy = start({"*": f"host=127.0.0.1 port={silence.port}"}, auth_type="scram-sha-256", auth_user="lookup", workers=1, client_login_timeout=60)
+    proxy = start({"*": f"host=127.0.0.1 port={silence.port}"}, auth_type="scram-sha-256", auth_user="lookup", auth_dbname="postgres", workers=1, client_login_timeout=60)
     waiting = [proxy.wire(start=False) for _ in range(66)]
     for conn in waiting:
         conn.send(wire.startup(user="by_scram", database="d"))
@@ -239,7 +239,7 @@ def test_look_ups_are_bounded(start):
 
 
 def test_no_server_to_ask(start):
-    proxy = start({"*": f"host=127.0.0.1 port={cluster.free_port()}"}, auth_type="scram-sha-256", auth_user="lookup")
+    proxy = start({"*": f"host=127.0.0.1 port={cluster.free_port()}"}, auth_type="scram-sha-256", auth_user="lookup", auth_dbname="postgres")
     assert "authentication is not possible at the moment" in refusal(proxy, "by_scram")
     assert "auth_query failed" in proxy.log() and "refused" in proxy.log()
 

@@ -53,6 +53,7 @@ CASES = {
     "SCRAM without secrets": ("auth_type = scram-sha-256\n", HERE, {}, "conf:2: auth_type scram-sha-256 needs secrets"),
     "SCRAM without secrets, by a rule": (HBA, HERE, {"hba": "local all all relay\nhost all all all scram-sha-256\n"}, "hba:2: method scram-sha-256 needs secrets"),
     "no question": ("auth_user = asker\nauth_query = SELECT 1\n", HERE, {}, "conf:3: auth_query does not mention [$]1"),
+    "a question in any database": ("auth_user = asker\n", "* = host=127.0.0.1\n", {}, "conf:2: auth_user would ask in any database .* set auth_dbname"),
     "secrets missing": (SCRAM, HERE, {}, "conf:3: .*cannot be used"),
     "secrets that others can read": (SCRAM, HERE, {"users": (USERS, 0o640 if os.geteuid() else 0o644)}, "users: has mode .*chmod 0600"),
     "a password": (SCRAM, HERE, {"users": ('"web" "hunter2"\n', 0o600)}, "users:1: a plain password"),

@@ -110,12 +110,12 @@ static const struct {
 } cases[] = {
     {"", NULL, NULL, NULL, ""},
     {"auth_type = scram-sha-256\nauth_file = @/users\n", NULL, NULL, USERS, ""},
-    {"auth_type = scram-sha-256\nauth_user = asker\n", NULL, NULL, NULL, ""},
+    {"auth_type = scram-sha-256\nauth_user = asker\nauth_dbname = d\n", NULL, NULL, NULL, ""},
     {"auth_type = hba\nauth_hba_file = @/hba\n", "local all all relay\n", NULL, NULL, ""},
-    {"auth_type = hba\nauth_hba_file = @/hba\nauth_user = asker\n", "local all all scram-sha-256\n", NULL, NULL, ""},
+    {"auth_type = hba\nauth_hba_file = @/hba\nauth_user = asker\nauth_dbname = d\n", "local all all scram-sha-256\n", NULL, NULL, ""},
     {ALL_SET, "hostssl all all all cert map=m\nlocal all all scram-sha-256\n", "m /^(.*)@x$ \\1\n", USERS, ""},
-    {"auth_user = asker\nauth_query = SELECT 1, f($1)\n", NULL, NULL, NULL, ""},
-    {"auth_user = asker\nauth_query = SELECT 1, f($10, $1)\n", NULL, NULL, NULL, ""},
+    {"auth_user = asker\nauth_query = SELECT 1, f($1)\nauth_dbname = d\n", NULL, NULL, NULL, ""},
+    {"auth_user = asker\nauth_query = SELECT 1, f($10, $1)\nauth_dbname = d\n", NULL, NULL, NULL, ""},
     /* one setting without the other */
     {"\nauth_type = hba\n", NULL, NULL, NULL, "@/proxy.conf:3: auth_type hba needs auth_hba_file\n"},
     {"auth_hba_file = @/hba\n", "local all all relay\n", NULL, NULL,
@@ -124,6 +124,9 @@ static const struct {
      "@/proxy.conf:2: auth_ident_file is for maps of auth_hba_file: set auth_type = hba, or remove it\n"},
     {"auth_type = scram-sha-256\n", NULL, NULL, NULL,
      "@/proxy.conf:2: auth_type scram-sha-256 needs secrets: set auth_file or auth_user\n"},
+    {"auth_user = asker\n", NULL, NULL, NULL,
+     "@/proxy.conf:2: auth_user would ask in any database that a stranger names, since [databases] has a line for *: set "
+     "auth_dbname\n"},
     {"auth_user = asker\nauth_query =\n", NULL, NULL, NULL,
      "@/proxy.conf:2: auth_user asks auth_query, which is empty\n"},
     {"auth_user = asker\nauth_query = SELECT 1, $2, $10\n", NULL, NULL, NULL,
@@ -191,7 +194,7 @@ static void without_rules_everybody_does_the_same(void **state)
     static const struct {
         const char *settings;
         enum hba_method method;
-    } types[] = {{"auth_type = relay\n", HBA_RELAY}, {"auth_type = scram-sha-256\nauth_user = asker\n", HBA_SCRAM}};
+    } types[] = {{"auth_type = relay\n", HBA_RELAY}, {"auth_type = scram-sha-256\nauth_user = asker\nauth_dbname = d\n", HBA_SCRAM}};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         char *complaints;
@@ -209,7 +212,7 @@ static void with_rules_they_decide(void **state)
 {
     (void)state;
     char *complaints;
-    struct conf *conf = load_conf("auth_type = hba\nauth_hba_file = @/hba\nauth_user = asker\n");
+    struct conf *conf = load_conf("auth_type = hba\nauth_hba_file = @/hba\nauth_user = asker\nauth_dbname = d\n");
     write_file("hba", "local shop web scram-sha-256\nlocal shop evil reject\n", 0644);
     struct credentials *credentials = load_with(conf, NULL, &complaints);
     struct hba_client client = {.database = "shop", .user = "web"};

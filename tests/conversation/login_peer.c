@@ -52,6 +52,7 @@ static void reserve(struct buf *buf, size_t cap)
         abort();
 }
 
+static void note(struct login_record *record, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void note(struct login_record *record, const char *format, ...)
 {
     va_list args;

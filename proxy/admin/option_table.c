@@ -380,8 +380,9 @@ const struct option option_table[] = {
      AT(auth_dbname),
      .initial = "",
      .is_reloadable = true,
-     .help = "Database in which auth_user asks; empty for the client's, which a line for * in [databases] would leave to "
-             "strangers: there it must be set."},
+     .help =
+         "Database in which auth_user asks; empty for the client's, which a line for * in [databases] would leave to "
+         "strangers: there it must be set."},
 
     {.heading = "Pages and cursors",
      .name = "mode",

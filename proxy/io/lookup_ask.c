@@ -19,6 +19,8 @@
 
 #define ASK_OPTIONS_MAX 20
 
+#define ASK_KNOWS_NONE "auth_query knows no such user"
+
 /* The search_path is what a function of auth_query would meet; the time-out ends what nobody waits for. */
 #define ASK_SERVER_OPTIONS "-c search_path=pg_catalog -c statement_timeout=15s"
 
@@ -156,7 +158,11 @@ static void read_row(struct asking *asking, PGresult *row)
         fail(asking, "auth_query gives one column, and must give the user and the secret");
         return;
     }
-    if (PQgetisnull(row, 0, 0) || strcmp(PQgetvalue(row, 0, 0), asking->question->user) != 0) {
+    if (PQgetisnull(row, 0, 0)) { /* what a function gives that has found nothing */
+        answer->none = ASK_KNOWS_NONE;
+        return;
+    }
+    if (strcmp(PQgetvalue(row, 0, 0), asking->question->user) != 0) {
         fail(asking, "auth_query gives the row of another user than $1");
         return;
     }
@@ -187,7 +193,7 @@ static void read_answer(struct asking *asking)
     PGresult *end = NULL;
     ExecStatusType status = PQresultStatus(row);
     if (status == PGRES_TUPLES_OK) {
-        asking->answer->none = "auth_query knows no such user";
+        asking->answer->none = ASK_KNOWS_NONE;
     } else if (status == PGRES_FATAL_ERROR && PQresultErrorField(row, PG_DIAG_MESSAGE_PRIMARY)) {
         fail(asking, PQresultErrorField(row, PG_DIAG_MESSAGE_PRIMARY));
     } else if (status != PGRES_SINGLE_TUPLE) {

@@ -185,7 +185,8 @@ static void hear_request(struct login_client *client, struct span body)
     case 10: hear_offer(client, rest); return;
     case 11: hear_challenge(client, rest); return;
     case 12:
-        note(&client->heard, scram_client_verify(client->scram, rest, &why) == SCRAM_OK ? "signed " : "unsigned ");
+        note(&client->heard,
+             client->scram && scram_client_verify(client->scram, rest, &why) == SCRAM_OK ? "signed " : "unsigned ");
         return;
     default: note(&client->heard, "R%u ", get_u32(body.ptr)); return;
     }
@@ -195,7 +196,9 @@ static void hear_request(struct login_client *client, struct span body)
 static void client_hear(struct login_client *client, uint8_t type, struct span body)
 {
     struct span field;
-    if (type == 'R')
+    if ((type == 'R' && body.len < 4) || (type == 'v' && body.len < 8))
+        note(&client->heard, "short ");
+    else if (type == 'R')
         hear_request(client, body);
     else if (type == 'E') {
         buf_clear(&client->error);

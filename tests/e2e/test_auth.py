@@ -203,6 +203,29 @@ def test_an_auth_query_that_cannot_be_used(start, query, cause):
     assert re.search(f"auth_query failed: .*{cause}", proxy.log())
 
 
+def test_the_function_of_the_documents(start, secure_server):
+    """docs/OPERATIONS.md shows a role with no rights but one function; it works as it stands there."""
+    text = (cluster.REPOSITORY / "docs" / "OPERATIONS.md").read_text()
+    settings = dict(re.findall(r"^    (auth_\w+) = (.*(?:pgseek_lookup|postgres).*)$", text, re.M))
+    sql = re.search(r"^    CREATE ROLE pgseek_lookup.*?TO pgseek_lookup;$", text, re.M | re.S).group()
+    assert set(settings) == {"auth_user", "auth_dbname", "auth_query"}
+    hba = secure_server.data / "pg_hba.conf"
+    before = hba.read_text()
+    with secure_server.connect(dbname=settings["auth_dbname"]) as admin:
+        admin.execute(sql)
+        hba.write_text("host postgres pgseek_lookup 127.0.0.1/32 trust\n" + before)
+        admin.execute("SELECT pg_reload_conf()")
+        try:
+            proxy = start(auth_type="scram-sha-256", **settings)
+            with log_in(proxy, "by_scram") as conn:
+                assert conn.execute("SELECT current_user").fetchone() == ("by_scram",)
+            for user in ("expired", "no_verifier", secure.NOBODY):
+                assert "password authentication failed" in refusal(proxy, user)
+        finally:
+            hba.write_text(before)
+            admin.execute("DROP FUNCTION public.pgseek_lookup(text); DROP ROLE pgseek_lookup; SELECT pg_reload_conf()")
+
+
 class Silence:
     """A server that accepts and never answers."""
 

@@ -1,7 +1,8 @@
 /* fuzz_login.c - a log-in with real peers, whose messages are cut, spoilt, and joined by others: whoever does not know
  * the password never gets as far as the server.
  *
- * The first two bytes choose who meets whom (config_of()); then come steps, each a byte and what it needs (take_step()).
+ * The first two bytes choose who meets whom (config_of()); then come steps, each a byte and what it needs
+ * (take_step()).
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -112,7 +112,8 @@ static const struct {
     {"auth_type = scram-sha-256\nauth_file = @/users\n", NULL, NULL, USERS, ""},
     {"auth_type = scram-sha-256\nauth_user = asker\nauth_dbname = d\n", NULL, NULL, NULL, ""},
     {"auth_type = hba\nauth_hba_file = @/hba\n", "local all all relay\n", NULL, NULL, ""},
-    {"auth_type = hba\nauth_hba_file = @/hba\nauth_user = asker\nauth_dbname = d\n", "local all all scram-sha-256\n", NULL, NULL, ""},
+    {"auth_type = hba\nauth_hba_file = @/hba\nauth_user = asker\nauth_dbname = d\n", "local all all scram-sha-256\n",
+     NULL, NULL, ""},
     {ALL_SET, "hostssl all all all cert map=m\nlocal all all scram-sha-256\n", "m /^(.*)@x$ \\1\n", USERS, ""},
     {"auth_user = asker\nauth_query = SELECT 1, f($1)\nauth_dbname = d\n", NULL, NULL, NULL, ""},
     {"auth_user = asker\nauth_query = SELECT 1, f($10, $1)\nauth_dbname = d\n", NULL, NULL, NULL, ""},
@@ -125,7 +126,8 @@ static const struct {
     {"auth_type = scram-sha-256\n", NULL, NULL, NULL,
      "@/proxy.conf:2: auth_type scram-sha-256 needs secrets: set auth_file or auth_user\n"},
     {"auth_user = asker\n", NULL, NULL, NULL,
-     "@/proxy.conf:2: auth_user would ask in any database that a stranger names, since [databases] has a line for *: set "
+     "@/proxy.conf:2: auth_user would ask in any database that a stranger names, since [databases] has a line for *: "
+     "set "
      "auth_dbname\n"},
     {"auth_user = asker\nauth_query =\n", NULL, NULL, NULL,
      "@/proxy.conf:2: auth_user asks auth_query, which is empty\n"},
@@ -194,7 +196,8 @@ static void without_rules_everybody_does_the_same(void **state)
     static const struct {
         const char *settings;
         enum hba_method method;
-    } types[] = {{"auth_type = relay\n", HBA_RELAY}, {"auth_type = scram-sha-256\nauth_user = asker\nauth_dbname = d\n", HBA_SCRAM}};
+    } types[] = {{"auth_type = relay\n", HBA_RELAY},
+                 {"auth_type = scram-sha-256\nauth_user = asker\nauth_dbname = d\n", HBA_SCRAM}};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         char *complaints;

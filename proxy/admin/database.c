@@ -230,7 +230,8 @@ static bool database_next_word(char **at, struct span *keyword, struct span *val
 /* Takes sslnegotiation=... out of a string of keywords and values, and leaves blanks in its place. */
 static void database_cut(char *connection, struct database_values *values)
 {
-    struct span keyword, value;
+    struct span keyword;
+    struct span value;
     for (char *at = connection; database_next_word(&at, &keyword, &value);) {
         if (!span_equal_cstr(keyword, "sslnegotiation"))
             continue;
@@ -267,11 +268,13 @@ static bool database_parse(const char *connection, struct database_values *value
 bool database_read(const char *name, const char *connection, struct conf_database *database, char why[DATABASE_WHY])
 {
     struct database_values values = {0};
-    char *copy = NULL;
     database->sslmode = CONF_SSL_INHERIT;
     database->sslnegotiation = CONF_SSLNEGOTIATION_INHERIT;
-    if (!database_copy(name, &database->name, why) || !database_copy(connection, &copy, why))
+    if (!database_copy(name, &database->name, why))
         return false;
+    char *copy = mem_strndup(connection, strlen(connection));
+    if (!copy)
+        return database_no_memory(why);
     if (!database_is_uri(copy))
         database_cut(copy, &values);
     bool ok = database_parse(copy, &values, database, why);

@@ -1,5 +1,6 @@
 /* test_tls_context.c - settings and files in, contexts or complaints out. */
 #include <fnmatch.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -306,6 +307,54 @@ static void references_are_counted(void **state)
     tls_context_free(NULL);
 }
 
+#define THREADS 4
+#define HANDSHAKES 25
+
+/* Each thread has references of its own, and lets go of them while the others are at work. */
+struct busy {
+    pthread_t thread;
+    struct tls_context *server, *client;
+    int talked;
+};
+
+static void *be_busy(void *arg)
+{
+    struct busy *busy = arg;
+    for (int i = 0; i < HANDSHAKES; i++) {
+        struct tls_talk talk;
+        struct channel channel;
+        tls_talk_begin(&talk, busy->server, busy->client, "db1", false);
+        tls_talk_run(&talk, SIZE_MAX);
+        if (tls_state(talk.server) == TLS_OPEN && tls_state(talk.client) == TLS_OPEN) {
+            tls_describe(talk.server, &channel);
+            busy->talked += channel.binding_len == 32;
+        }
+        tls_talk_end(&talk);
+    }
+    tls_context_free(busy->server);
+    tls_context_free(busy->client);
+    return NULL;
+}
+
+static void threads_share_contexts(void **state)
+{
+    struct busy busy[THREADS] = {0};
+    (void)state;
+    struct tls_context *server = tls_fixture_clients(tls_fixture_plain, NULL);
+    struct tls_context *client = tls_fixture_server(tls_fixture_plain, "*", NULL);
+    for (size_t i = 0; i < THREADS; i++) {
+        busy[i].server = tls_context_ref(server);
+        busy[i].client = tls_context_ref(client);
+        assert_int_equal(pthread_create(&busy[i].thread, NULL, be_busy, &busy[i]), 0);
+    }
+    tls_context_free(server);
+    tls_context_free(client);
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(busy[i].thread, NULL);
+        assert_int_equal(busy[i].talked, HANDSHAKES);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,6 +365,7 @@ int main(void)
         cmocka_unit_test(each_host_has_its_mode),
         cmocka_unit_test(lines_that_differ_are_not_alike),
         cmocka_unit_test(references_are_counted),
+        cmocka_unit_test(threads_share_contexts),
     };
     return cmocka_run_group_tests(tests, setup, tls_fixture_teardown);
 }

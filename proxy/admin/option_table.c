@@ -258,7 +258,7 @@ const struct option option_table[] = {
      AT(client_tls.ca_file),
      .initial = "",
      .is_reloadable = true,
-     .help = "Authorities that clients' certificates are verified against."},
+     .help = "Authorities that clients' certificates are verified against; with it clients are asked for one."},
     {.name = "client_tls_protocols",
      .type = OPTION_FLAGS,
      AT(client_tls.protocols),
@@ -293,7 +293,9 @@ const struct option option_table[] = {
      AT(server_tls.ca_file),
      .initial = "",
      .is_reloadable = true,
-     .help = "Authorities that servers' certificates are verified against; empty for the system's."},
+     .help =
+         "Authorities that servers' certificates are verified against, with every mode, as libpq does; empty for the "
+         "system's, with verify-full."},
     {.name = "server_tls_key_file",
      .type = OPTION_TEXT,
      AT(server_tls.key_file),

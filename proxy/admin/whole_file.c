@@ -72,7 +72,8 @@ static bool whole_file_read_fd(int fd, enum whole_file_kind kind, size_t max, st
         return whole_file_fail(file, "opened", why);
     if (!whole_file_check(&file->stat, kind, why))
         return false;
-    file->ptr = vault_new(max);
+    file->kind = kind;
+    file->ptr = kind == WHOLE_FILE_SECRET ? vault_new(max) : mem_alloc(max);
     if (!file->ptr) {
         errno = ENOMEM;
         return whole_file_fail(file, "read", why);
@@ -96,7 +97,10 @@ bool whole_file_read(const char *path, enum whole_file_kind kind, size_t max, st
 
 void whole_file_fini(struct whole_file *file)
 {
-    vault_free(file->ptr);
+    if (file->kind == WHOLE_FILE_SECRET)
+        vault_free(file->ptr);
+    else
+        mem_free(file->ptr);
     file->ptr = NULL;
     file->len = 0;
 }

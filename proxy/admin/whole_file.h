@@ -1,6 +1,6 @@
 /* whole_file.h - small files, read whole: those that hold secrets only when nobody else can read them.
  *
- * It knows owners and modes and must not know what a file says. What it has read is wiped when it is let go. */
+ * It knows owners and modes and must not know what a file says. Secrets are kept in a vault and wiped with it. */
 #ifndef WHOLE_FILE_H
 #define WHOLE_FILE_H
 
@@ -16,6 +16,7 @@ enum whole_file_kind {
 };
 
 struct whole_file {
+    enum whole_file_kind kind;
     uint8_t *ptr; /* never moved: a growing buffer would leave copies behind */
     size_t len;
     struct stat stat;

@@ -12,6 +12,7 @@
 #include "../admin/whole_file.h"
 
 #define TLS_FILE_MAX ((size_t)8 * 1024 * 1024) /* bytes; a system's bundle of authorities has 0.2 MB */
+#define TLS_KEY_MAX ((size_t)64 * 1024)
 #define TLS_TICKET_SECONDS 3600
 
 /* A file, and the setting that names it. */
@@ -63,7 +64,8 @@ static BIO *tls_open(struct tls_wish *wish, const struct tls_file *file, enum wh
                      struct whole_file *text)
 {
     char why[WHOLE_FILE_WHY];
-    if (!whole_file_read(file->path, kind, TLS_FILE_MAX, text, why)) {
+    size_t max = kind == WHOLE_FILE_SECRET ? TLS_KEY_MAX : TLS_FILE_MAX;
+    if (!whole_file_read(file->path, kind, max, text, why)) {
         tls_complain(wish, file, "%s", why);
         return NULL;
     }

@@ -141,13 +141,23 @@ class Meddler(_Listener):
     def __init__(self, server):
         self.server = server
         self.kind, self.nth, self.spoil = None, 0, None
+        self.upstreams = set()
         super().__init__()
 
     def set(self, kind, nth, spoil):
         self.kind, self.nth, self.spoil = kind, nth, spoil
 
+    def end(self):
+        """Ends all sessions: a message that never came can keep both ends waiting for each other."""
+        for upstream in list(self.upstreams):
+            try:
+                upstream.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
     def _serve(self, client):
         upstream = socket.create_connection((self.server.host, self.server.port))
+        self.upstreams.add(upstream)
         thread = threading.Thread(target=self._forward, args=(client, upstream), daemon=True)
         thread.start()
         try:
@@ -160,6 +170,7 @@ class Meddler(_Listener):
             except OSError:
                 pass
         thread.join()
+        self.upstreams.discard(upstream)
         upstream.close()
 
     @staticmethod

@@ -274,10 +274,10 @@ def walk(conn):
 @pytest.mark.parametrize("kind", KINDS)
 def test_spoilt_words(calm, meddler, kind, spoil):
     """A column of ours never reaches the client, and whatever else happens is the end of that session or of nothing."""
-    for nth in (1, 2, 3, 5, 9, 14):
+    for nth in (1, 2, 3, 6, 12):
         meddler.set(kind, nth, hostile.SPOILS[spoil])
         with calm.wire(start=False) as conn:
-            conn.sock.settimeout(2)
+            conn.sock.settimeout(1)
             received = []
             try:
                 conn.start(user="postgres", database="meddled")
@@ -285,6 +285,7 @@ def test_spoilt_words(calm, meddler, kind, spoil):
             except (EOFError, OSError, wire.ServerError, ValueError, KeyError, struct.error):
                 pass
             assert not any(b"pgseek_k" in m.body for m in received if m.kind == "T")
+        meddler.end()
 
 
 # ---- clients ---------------------------------------------------------------------------------------------------------

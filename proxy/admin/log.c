@@ -145,6 +145,7 @@ static const char *const log_kinds[LOG_KINDS] = {
     [LOG_OF_CANCEL] = "cancel requests with an unknown key",
     [LOG_OF_DROP] = "dropped connections",
     [LOG_OF_HANDSHAKE] = "failed TLS handshakes",
+    [LOG_OF_RETRY] = "second tries with or without TLS",
 };
 
 static int64_t log_clock_ms(void)

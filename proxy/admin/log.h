@@ -41,6 +41,7 @@ enum log_kind {
     LOG_OF_CANCEL,    /* a cancel request that names nobody */
     LOG_OF_DROP,      /* a connection that was not taken */
     LOG_OF_HANDSHAKE, /* a TLS handshake that failed */
+    LOG_OF_RETRY,     /* a server that is tried again, with TLS or without */
     LOG_KINDS
 };
 void log_stranger(enum log_kind kind, enum log_level level, const char *format, ...)

@@ -162,9 +162,9 @@ static void upstream_dial_failed(struct upstream *upstream, const char *reason)
 /* The same address in clear text. It is said, since somebody in between may want just that. */
 static void upstream_dial_again(struct upstream *upstream)
 {
-    log_at(LOG_WARNING, "server at \"%s\", port %d: %s; going on in clear text (sslmode=prefer)",
-           upstream->database->hosts[upstream->host].host, upstream->database->hosts[upstream->host].port,
-           upstream->negotiation.why);
+    log_stranger(LOG_OF_RETRY, LOG_WARNING, "server at \"%s\", port %d: %s; going on in clear text (sslmode=prefer)",
+                 upstream->database->hosts[upstream->host].host, upstream->database->hosts[upstream->host].port,
+                 upstream->negotiation.why);
     upstream->is_again = true;
     if (!upstream_hang_up(upstream))
         upstream_connect(upstream);

@@ -147,9 +147,10 @@ bool secure_redials(struct session *session, struct span message)
         return false;
     }
     bool was_tls = session->is_tls[SIDE_BACKEND];
-    log_at(LOG_INFO, "C-%llu: %s/%s@%s the server refused the log-in with tls=%s: trying again with tls=%s",
-           (unsigned long long)session->id, session->dbname, session->user, session->peer, was_tls ? "yes" : "no",
-           was_tls ? "no" : "yes");
+    log_stranger(LOG_OF_RETRY, LOG_INFO,
+                 "C-%llu: %s/%s@%s the server refused the log-in with tls=%s: trying again with tls=%s",
+                 (unsigned long long)session->id, session->dbname, session->user, session->peer, was_tls ? "yes" : "no",
+                 was_tls ? "no" : "yes");
     session->redial = was_tls ? TARGET_WITHOUT_TLS : TARGET_WITH_TLS;
     session->may_redial = false;
     pop_head(session);     /* the log-in's: expected anew */

@@ -274,10 +274,10 @@ def walk(conn):
 @pytest.mark.parametrize("kind", KINDS)
 def test_spoilt_words(calm, meddler, kind, spoil):
     """A column of ours never reaches the client, and whatever else happens is the end of that session or of nothing."""
-    for nth in (1, 2, 3, 6, 12):
+    for nth in (1, 3, 9):
         meddler.set(kind, nth, hostile.SPOILS[spoil])
         with calm.wire(start=False) as conn:
-            conn.sock.settimeout(1)
+            conn.sock.settimeout(0.5)
             received = []
             try:
                 conn.start(user="postgres", database="meddled")
@@ -309,7 +309,8 @@ def test_bad_startup_packets(calm, name, channel):
     with calm.wire(start=False) as conn:
         CHANNELS[channel](conn).send(test_faults.STARTUPS[name])
         said = test_faults.ends(conn)
-    assert said == b"" or b"SFATAL\0" in said
+    # Nothing, a FATAL, the answer to a first SSLRequest, or an alert of TLS.
+    assert said in (b"", b"S") or b"SFATAL\0" in said or said.startswith(b"\x15\x03")
 
 
 @pytest.mark.parametrize("channel", CHANNELS)

@@ -202,6 +202,7 @@ struct session {
     bool is_cancel;      /* a cancel request */
     bool is_welcome;     /* the server has said AuthenticationOk, and may ask for nothing more */
     bool watches_choice; /* relayed SCRAM over TLS on both links: what the client chooses decides whether it works */
+    bool is_answered;    /* the server has said something, be it why it goes */
     bool may_redial;     /* the server's refusal may lead to a second try: nothing of the client's goes on before it is
                             known */
     uint8_t redial;      /* session_target.tls */

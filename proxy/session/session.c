@@ -248,10 +248,22 @@ static bool is_mere_probe(const struct session *session)
     return session->state == STATE_CANCEL || (session->state == STATE_STARTUP && !session->is_tls[SIDE_FRONTEND]);
 }
 
+/* A server that goes before its first word: inside TLS 1.3 that is how it refuses our certificate. Only we can tell the
+ * client. */
+static bool is_silent_server(const struct session *session, enum side side)
+{
+    return side == SIDE_BACKEND && !session->is_answered &&
+           (session->state == STATE_LOGIN || session->state == STATE_PROVE);
+}
+
 void session_lost(struct session *session, enum side side, const char *why)
 {
     if (session->state == STATE_CLOSING)
         return;
+    if (is_silent_server(session, side)) {
+        session_unreachable(session, why);
+        return;
+    }
     bool orderly = session->state == STATE_CANCEL || (side == SIDE_FRONTEND && session->state == STATE_UP);
     if (side == SIDE_BACKEND && (session->state == STATE_LOGIN || session->state == STATE_PROVE))
         orderly = true; /* a refused login: the client has the server's own words */
@@ -321,6 +333,7 @@ static void log_server(const struct session *session, const struct channel *chan
 void session_connected(struct session *session, int host_index, const struct channel *channel)
 {
     session->host_index = host_index;
+    session->is_answered = false;
     log_server(session, channel);
     if (!secure_note(session, SIDE_BACKEND, channel) ||
         (!session->is_cancel && !expect(session, PENDING_STARTUP, ROLE_CLIENT))) {
@@ -349,10 +362,9 @@ void session_feed(struct session *session, enum side from, struct span bytes)
     if (session->state == STATE_CLOSING)
         return;
     session->borrowed = true;
-    if (from == SIDE_FRONTEND)
-        intake_frontend(session, bytes);
-    else
-        intake_backend(session, bytes);
+    if (from == SIDE_BACKEND)
+        session->is_answered = true;
+    (from == SIDE_FRONTEND ? intake_frontend : intake_backend)(session, bytes);
     session->borrowed = false;
     settle(session);
 }

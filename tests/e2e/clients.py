@@ -215,6 +215,7 @@ class Lines:
         if self.process:
             self.process.stdin.close()
             self.process.wait(20)
+            self.process = None
 
 
 NODE_ENV = {"NODE_PATH": str(cluster.NODE_MODULES)}

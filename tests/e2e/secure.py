@@ -132,6 +132,7 @@ def database_lines(server):
 
 def private_file(path, text):
     path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(mode=0o600)
     path.write_text(text)
     return path

@@ -28,8 +28,8 @@ async function nodePostgres(attempt, walk) {
         connectionTimeoutMillis: 20000,
     });
     client.on('error', () => {});
+    await client.connect(); // a client that could not connect may wait for its end for ever
     try {
-        await client.connect();
         return await walk(async (sql) => (await client.query({text: sql, rowMode: 'array'})).rows);
     } finally {
         await client.end().catch(() => {});
@@ -90,4 +90,4 @@ async function main() {
         process.stdout.write(`${await answer(line)}\n`);
 }
 
-main();
+main().then(() => process.exit(0));

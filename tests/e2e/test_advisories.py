@@ -81,7 +81,7 @@ DECEIVED = ("SELECT rolname, CASE WHEN current_setting('search_path') LIKE '%evi
 def asking(make_proxy, secure_server):
     def make(**settings):
         return make_proxy(databases={"*": f"host=127.0.0.1 port={secure_server.port} sslmode=disable"},
-                          **{"auth_type": "scram-sha-256", "auth_user": "lookup", **settings})
+                          **{"auth_type": "scram-sha-256", "auth_user": "lookup", "auth_dbname": "postgres", **settings})
 
     return make
 

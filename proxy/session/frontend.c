@@ -74,6 +74,14 @@ static enum action stream_ignored(struct session *session, size_t total, struct 
     return ACTION_FORWARD;
 }
 
+/* Terminate: the server will close. */
+static enum action stream_terminate(struct session *session, size_t total, struct span body)
+{
+    (void)total, (void)body;
+    session->has_said_goodbye = true;
+    return ACTION_FORWARD;
+}
+
 static enum action stream_too_long(struct session *session, size_t total, struct span body)
 {
     (void)total, (void)body;
@@ -288,7 +296,7 @@ static const struct rule {
     ['C'] = {needs_all, stream_too_long, close_message, .in_retry = true},
     ['S'] = {needs_nothing, stream_sync, NULL, .in_skip = true, .in_copy = true, .in_retry = true},
     ['H'] = {needs_nothing, stream_ignored, NULL, .in_copy = true, .in_retry = true},
-    ['X'] = {needs_nothing, stream_ignored, NULL, .in_skip = true, .in_retry = true},
+    ['X'] = {needs_nothing, stream_terminate, NULL, .in_skip = true, .in_retry = true},
     ['F'] = {.needs = needs_nothing, .stream = stream_function},
     ['d'] = {needs_nothing, stream_ignored, NULL, .in_copy = true},
     ['c'] = {needs_nothing, stream_copy_end, NULL, .in_copy = true},

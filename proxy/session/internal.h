@@ -185,17 +185,18 @@ struct session {
     struct session_env *env;
     struct conf *conf;
     const struct conf_database *database;
-    enum state state;  /* session_move() only */
-    uint8_t status;    /* of the last ReadyForQuery: I, T or E */
-    bool unsynced;     /* extended messages were forwarded since the last Sync */
-    bool ran;          /* something was bound or run in this group */
-    bool skip_to_sync; /* the server discards up to a Sync that the client has not sent yet */
-    bool drop_to_sync; /* we discard up to it, since the server is not in that mode */
-    bool copy_in;      /* the server reads CopyData: Sync and Flush are not answered */
-    bool opaque;       /* a replication connection: framed, never looked at */
-    bool holding;      /* a message waits in `held` */
-    bool wake;         /* what it waits for may have come */
-    bool borrowed;     /* the bytes being read outlive the call */
+    enum state state;      /* session_move() only */
+    uint8_t status;        /* of the last ReadyForQuery: I, T or E */
+    bool unsynced;         /* extended messages were forwarded since the last Sync */
+    bool ran;              /* something was bound or run in this group */
+    bool skip_to_sync;     /* the server discards up to a Sync that the client has not sent yet */
+    bool drop_to_sync;     /* we discard up to it, since the server is not in that mode */
+    bool copy_in;          /* the server reads CopyData: Sync and Flush are not answered */
+    bool has_said_goodbye; /* the client has sent Terminate */
+    bool opaque;           /* a replication connection: framed, never looked at */
+    bool holding;          /* a message waits in `held` */
+    bool wake;             /* what it waits for may have come */
+    bool borrowed;         /* the bytes being read outlive the call */
     bool asked_ssl, asked_gss;
     bool may_tls;        /* the client's link can be encrypted */
     bool is_tls[2];      /* which links are */

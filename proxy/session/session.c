@@ -267,6 +267,10 @@ void session_lost(struct session *session, enum side side, const char *why)
     bool orderly = session->state == STATE_CANCEL || (side == SIDE_FRONTEND && session->state == STATE_UP);
     if (side == SIDE_BACKEND && (session->state == STATE_LOGIN || session->state == STATE_PROVE))
         orderly = true; /* a refused login: the client has the server's own words */
+    if (side == SIDE_BACKEND && session->has_said_goodbye) {
+        orderly = true; /* a client that waits for the server's end has not closed yet */
+        why = "client close request";
+    }
     count_end(session);
     if (session->state == STATE_SECURE) {
         char message[320];

@@ -1,5 +1,6 @@
 """The process itself: signals, reload, start and stop, the command line."""
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -8,7 +9,8 @@ import psycopg
 import pytest
 
 import cluster as clusters
-from wire import query
+import test_faults
+from wire import query, terminate
 
 
 def pgseek(*args, **options):
@@ -89,6 +91,16 @@ def test_quit_waits_for_nobody(make_proxy):
     proxy.process.send_signal(signal.SIGQUIT)
     assert proxy.process.wait(20) == 0
     conn.close()
+
+
+def test_a_client_that_waits_for_the_end_has_closed_in_order(make_proxy):
+    """Drivers over TLS send Terminate and wait for the server to close: no fault of the server's."""
+    proxy = make_proxy()
+    with proxy.wire() as conn:
+        conn.send(terminate())
+        test_faults.ends(conn)
+    clusters.wait_until(lambda: re.search(r" LOG C-\d+: \S+ closing because: client close request", proxy.log()),
+                        "the log has no orderly end")
 
 
 def test_socket_file_and_pid_file_are_gone(make_proxy, run_dir):

@@ -94,17 +94,6 @@ static struct span conf_trim(struct span text)
     return text;
 }
 
-static struct span conf_take_line(struct conf_reading *reading)
-{
-    struct span rest = reading->rest;
-    const uint8_t *end = memchr(rest.ptr, '\n', rest.len);
-    size_t len = end ? (size_t)(end - rest.ptr) : rest.len;
-    size_t used = len + (end ? 1 : 0);
-    reading->rest = span_of(rest.ptr + used, rest.len - used);
-    reading->number++;
-    return conf_trim(span_of(rest.ptr, len));
-}
-
 /* inih's reader: the next line without the blanks before it, since inih would take those for a continuation. Lines that
  * it must not see become empty ones. */
 static char *conf_next_line(char *room, int size, void *context)
@@ -113,7 +102,8 @@ static char *conf_next_line(char *room, int size, void *context)
     assert(size > CONF_LINE_MAX + 1);
     if (reading->rest.len == 0)
         return NULL;
-    struct span line = conf_take_line(reading);
+    struct span line = conf_trim(span_take_line(&reading->rest));
+    reading->number++;
     size_t len = 0;
     if (line.len > 0 && memchr(line.ptr, '\0', line.len))
         conf_complain(reading, "the line holds a NUL character");

@@ -41,15 +41,11 @@ void rule_reading_init(struct rule_reading *reading, struct span text, const cha
 /* One line as it stands in the file, without its end. */
 static struct span rule_take_line(struct rule_reading *reading)
 {
-    struct span rest = reading->rest;
-    const uint8_t *end = memchr(rest.ptr, '\n', rest.len);
-    size_t len = end ? (size_t)(end - rest.ptr) : rest.len;
-    size_t used = len + (end ? 1 : 0);
-    reading->rest = span_of(rest.ptr + used, rest.len - used);
+    struct span line = span_take_line(&reading->rest);
     reading->number++;
-    while (len > 0 && rest.ptr[len - 1] == '\r')
-        len--;
-    return span_of(rest.ptr, len);
+    while (line.len > 0 && line.ptr[line.len - 1] == '\r')
+        line.len--;
+    return line;
 }
 
 /* A backslash at the end joins the next line, in comments and quotes, too. */

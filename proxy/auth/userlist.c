@@ -104,15 +104,6 @@ void userlist_put(const struct userlist *list, size_t n, struct buf *out)
 
 /* ---- pieces of a line ---- */
 
-static struct span userlist_take_line(struct span *rest)
-{
-    const uint8_t *end = rest->len ? memchr(rest->ptr, '\n', rest->len) : NULL;
-    size_t len = end ? (size_t)(end - rest->ptr) : rest->len;
-    struct span line = span_of(rest->ptr, len);
-    *rest = span_of(rest->ptr + len + (end ? 1 : 0), rest->len - len - (end ? 1 : 0));
-    return line;
-}
-
 static void userlist_skip_blanks(struct span *line)
 {
     while (line->len && (line->ptr[0] == ' ' || line->ptr[0] == '\t' || line->ptr[0] == '\r'))
@@ -222,7 +213,7 @@ static size_t userlist_long_lines(struct span text)
 {
     size_t count = 0;
     while (text.len > 0)
-        count += userlist_take_line(&text).len >= USERLIST_LINE_MIN;
+        count += span_take_line(&text).len >= USERLIST_LINE_MIN;
     return count;
 }
 
@@ -235,7 +226,7 @@ struct userlist *userlist_read(struct span text, const char *name, FILE *complai
         return NULL;
     }
     for (unsigned number = 1; text.len > 0 && faults < USERLIST_FAULTS_MAX; number++)
-        faults += !userlist_take(list, userlist_take_line(&text), number, name, complaints);
+        faults += !userlist_take(list, span_take_line(&text), number, name, complaints);
     if (faults == 0)
         return list;
     if (text.len > 0)

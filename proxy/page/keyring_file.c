@@ -54,15 +54,6 @@ static bool keyring_text_read(const char *path, struct whole_file *text, bool *i
 
 /* ---- lines ---- */
 
-static struct span keyring_take_line(struct span *rest)
-{
-    const uint8_t *end = rest->len ? memchr(rest->ptr, '\n', rest->len) : NULL;
-    size_t len = end ? (size_t)(end - rest->ptr) : rest->len;
-    struct span line = span_of(rest->ptr, len);
-    *rest = span_of(rest->ptr + len + (end ? 1 : 0), rest->len - len - (end ? 1 : 0));
-    return line;
-}
-
 static bool keyring_is_blank(uint8_t c)
 {
     return c == ' ' || c == '\t' || c == '\r';
@@ -140,7 +131,7 @@ static bool keyring_lines_read(const char *path, struct span text, struct keyrin
     *count = 0;
     *front = text.len;
     for (unsigned number = 1; rest.len > 0; number++) {
-        struct span at = keyring_take_line(&rest);
+        struct span at = span_take_line(&rest);
         if (keyring_is_comment(at))
             continue;
         const char *why = *count == KEYRING_MAX_KEYS ? "more than 64 keys: remove the oldest" : NULL;

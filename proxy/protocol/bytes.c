@@ -74,6 +74,15 @@ bool span_equal_cstr(struct span a, const char *text)
     return span_equal(a, span_cstr(text));
 }
 
+struct span span_take_line(struct span *rest)
+{
+    const uint8_t *end = rest->len ? memchr(rest->ptr, '\n', rest->len) : NULL;
+    size_t len = end ? (size_t)(end - rest->ptr) : rest->len;
+    struct span line = span_of(rest->ptr, len);
+    *rest = span_of(rest->ptr + len + (end ? 1 : 0), rest->len - len - (end ? 1 : 0));
+    return line;
+}
+
 size_t span_hash(struct span bytes)
 {
     uint64_t hash = 14695981039346656037u;

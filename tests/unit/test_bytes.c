@@ -261,20 +261,27 @@ static void copies_are_copies(void **state)
     mem_free(zeros);
 }
 
+static void lines_are_taken_one_by_one(void **state)
+{
+    (void)state;
+    struct span rest = span_cstr("a\n\nb\r\nc");
+    static const char *const lines[] = {"a", "", "b\r", "c", "", ""};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        assert_true(span_equal_cstr(span_take_line(&rest), lines[i]));
+    assert_int_equal(rest.len, 0);
+    rest = span_of(NULL, 0);
+    assert_int_equal(span_take_line(&rest).len, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spans_compare_by_bytes),
-        cmocka_unit_test(integers_are_in_network_order),
-        cmocka_unit_test(fields_are_read_in_order),
-        cmocka_unit_test(short_inputs_fail_for_good),
-        cmocka_unit_test(buffers_hold_what_was_put),
-        cmocka_unit_test(buffers_grow_and_shrink),
-        cmocka_unit_test(no_room_is_not_a_failure),
-        cmocka_unit_test(impossible_sizes_fail),
-        cmocka_unit_test(a_failed_buffer_stays_failed),
-        cmocka_unit_test(memory_fails_where_it_is_told),
-        cmocka_unit_test(copies_are_copies),
+        cmocka_unit_test(lines_are_taken_one_by_one),    cmocka_unit_test(spans_compare_by_bytes),
+        cmocka_unit_test(integers_are_in_network_order), cmocka_unit_test(fields_are_read_in_order),
+        cmocka_unit_test(short_inputs_fail_for_good),    cmocka_unit_test(buffers_hold_what_was_put),
+        cmocka_unit_test(buffers_grow_and_shrink),       cmocka_unit_test(no_room_is_not_a_failure),
+        cmocka_unit_test(impossible_sizes_fail),         cmocka_unit_test(a_failed_buffer_stays_failed),
+        cmocka_unit_test(memory_fails_where_it_is_told), cmocka_unit_test(copies_are_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #   make test       installs what is missing, then check and the end-to-end tests
 #   make help       the rest
 #
-# Yours to set: CC, CFLAGS, LDFLAGS, BUILD, DESTDIR, PREFIX, WERROR=1, FUZZ_SECONDS, PYTEST_ARGS.
+# Yours to set: CC, CFLAGS, LDFLAGS, BUILD, DESTDIR, PREFIX, WERROR=1, FUZZ_SECONDS, PYTEST_ARGS, PYTEST_JOBS.
 # Each MODE (release, san, tsan, cover, fuzz) has its own objects under $(BUILD)/<mode>/.
 
 MAKEFLAGS += --no-builtin-rules
@@ -25,6 +25,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 5
 PYTEST_ARGS ?=
+PYTEST_JOBS ?= $(shell nproc)
 PYTHON := /usr/bin/python3
 ifeq ($(origin CC),default)
 CC := gcc
@@ -167,7 +168,8 @@ test:
 	@$(MAKE) --no-print-directory e2e
 
 e2e: all
-	@env $(SAN_ENV) PGSEEK_BIN=$(abspath $(OUT)/pgseek) $(PYTHON) -m pytest -q -rs -p no:cacheprovider tests/e2e $(PYTEST_ARGS)
+	@env $(SAN_ENV) PGSEEK_BIN=$(abspath $(OUT)/pgseek) $(PYTHON) -m pytest -q -rs -p no:cacheprovider \
+	    -n $(PYTEST_JOBS) --dist loadfile tests/e2e $(PYTEST_ARGS)
 
 san:
 	@tests/setup.sh build test
@@ -263,7 +265,7 @@ clean:
 help:
 	@echo "all            build/pgseek"
 	@echo "check          unit, golden, conversations, layers, reference: seconds (parts: unit golden conversation layers reference)"
-	@echo "e2e            tests against a private PostgreSQL; PYTEST_ARGS='-k copy' selects"
+	@echo "e2e            tests against private PostgreSQLs; PYTEST_ARGS='-k copy' selects, PYTEST_JOBS=1 runs one at a time"
 	@echo "test           installs what is missing, then all, check, e2e"
 	@echo "san            check and e2e under AddressSanitizer and UBSan, leaks included"
 	@echo "tsan           e2e under ThreadSanitizer"

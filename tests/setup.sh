@@ -37,7 +37,7 @@ group_build() {
 }
 
 group_test() {
-    need libcmocka-dev python3-pytest python3-psycopg python3-psycopg2 python3-asyncpg python3-cryptography \
+    need libcmocka-dev python3-pytest python3-pytest-xdist python3-psycopg python3-psycopg2 python3-asyncpg python3-cryptography \
         openssl libpostgresql-jdbc-java procps
     need_command node nodejs
     need_command npm npm

@@ -1,4 +1,5 @@
-"""Fixtures: one PostgreSQL and one pgseek for the whole run, and factories for those of a single test.
+"""Fixtures: one PostgreSQL and one pgseek for the whole run (or for each of its processes), and factories for those of a
+single test.
 
 `server` and `proxy` are endpoints (cluster.py): connect() gives psycopg 3, wire() raw messages, psql() and run() the
 programs. The proxy's exit code and its log are checked when it ends; any sanitizer report fails the run.
@@ -34,6 +35,19 @@ def pytest_runtest_call(item):
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
+
+
+def pytest_sessionfinish(session):
+    """One of several processes hands its counts to the one that reports."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["joins"] = session.config.stash.get(joins.OUTCOMES, {})
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    counts = node.config.stash.setdefault(joins.OUTCOMES, {})
+    for name, count in getattr(node, "workeroutput", {}).get("joins", {}).items():
+        counts[name] = counts.get(name, 0) + count
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -23,6 +23,7 @@ static enum hearing hearing_of(const struct pending *head)
     case ROLE_CLIENT: return page && page->shape ? HEARING_OWN : HEARING_ALL;
     case ROLE_PAGE: return HEARING_OWN;
     case ROLE_SHAPE: return page && page->is_simple ? HEARING_OWN : HEARING_NONE;
+    case ROLE_SWALLOW: return page ? HEARING_OWN : HEARING_NONE; /* the end of a page's portal is the end of its run */
     default: return HEARING_NONE;
     }
 }

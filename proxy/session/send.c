@@ -354,7 +354,7 @@ static bool put_simple(const struct sending *s, bool spends_cursor)
         !change_variables(s->session, execute,
                           variables_spend_cursor(variables_ref(s->session->variables), false, &failed)))
         return false;
-    return !failed && expect(s->session, PENDING_CLOSE, ROLE_SWALLOW) &&
+    return !failed && expect_for_page(s, PENDING_CLOSE, ROLE_SWALLOW) &&
            expect(s->session, PENDING_SYNC, ROLE_CLIENT) &&
            names_put(&s->session->statements, span_cstr(""), NULL, NULL);
 }

@@ -23,6 +23,8 @@
 
 /* How long a client may take to read its last message. */
 #define PAIR_LINGER_MS 5000
+/* ... and, while the process stops, one that has it all and only does not hang up. */
+#define PAIR_LINGER_STOP_MS 1000
 /* A client that does not read its answers is not read either above this. */
 #define PAIR_UNREAD_MAX ((size_t)256 * 1024)
 
@@ -515,7 +517,9 @@ static void pair_check_login(struct pair *pair)
 
 static void pair_check_last_words(struct pair *pair)
 {
-    if (uv_now(pair->env->loop) >= pair->deadline_ms)
+    bool only_lingers = pair->env->is_draining && link_unsent(&pair->front) == 0;
+    uint64_t spared = only_lingers ? PAIR_LINGER_MS - PAIR_LINGER_STOP_MS : 0;
+    if (uv_now(pair->env->loop) + spared >= pair->deadline_ms)
         pair_cut_off(pair);
 }
 

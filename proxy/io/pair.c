@@ -8,7 +8,7 @@
  *
  * Until a log-in is over its pair holds the snapshot that it began with: the session's settings, the certificates of
  * both links and the rules come from one configuration, whatever is reloaded meanwhile. */
-#include "pair.h"
+#include "pair_internal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -21,38 +21,11 @@
 #include "tls.h"
 #include "upstream.h"
 
-/* How long a client may take to read its last message. */
-#define PAIR_LINGER_MS 5000
-/* ... and, while the process stops, one that has it all and only does not hang up. */
-#define PAIR_LINGER_STOP_MS 1000
 /* A client that does not read its answers is not read either above this. */
 #define PAIR_UNREAD_MAX ((size_t)256 * 1024)
 
 /* The first byte of a TLS handshake; no packet of PostgreSQL's begins with it. */
 #define PAIR_TLS_HANDSHAKE 0x16
-
-#define PAIR_SHUTDOWN_SQLSTATE "57P01"
-#define PAIR_SHUTDOWN_MESSAGE "terminating connection due to administrator command"
-
-struct pair {
-    struct link front; /* to the client */
-    struct link back;  /* to the server */
-    struct pair_env *env;
-    struct session *session;
-    struct snapshot *snapshot; /* until logged in, then NULL */
-    struct upstream *upstream; /* while connecting */
-    struct lookup *lookup;     /* while the client's secret is asked for */
-    struct pair *next, *prev;
-    struct pair_list *list;
-    uint64_t deadline_ms; /* of the log-in, or of the last words; 0: none */
-    bool is_refused;      /* above max_client_conn */
-    bool is_cancel;       /* carries a cancel request */
-    bool is_half_closed;  /* the client sends no more but is owed answers */
-    bool is_heard;        /* the client has sent something */
-    bool is_securing;     /* the client's TLS handshake is under way */
-};
-
-static void pair_settle(struct pair *pair);
 
 /* ---- lists ---- */
 
@@ -67,7 +40,7 @@ static void pair_unlist(struct pair *pair)
     pair->list->count--;
 }
 
-static void pair_enlist(struct pair *pair, struct pair_list *list)
+void pair_enlist(struct pair *pair, struct pair_list *list)
 {
     if (pair->list)
         pair_unlist(pair);
@@ -109,7 +82,7 @@ static void pair_free_if_gone(struct pair *pair)
         pair_free(pair);
 }
 
-static void pair_on_link_closed(struct link *link)
+void pair_on_link_closed(struct link *link)
 {
     struct pair *pair = link->poll.data;
     if (pair_is_closing(pair)) {
@@ -153,7 +126,7 @@ static void pair_close(struct pair *pair)
     pair_wind_down(pair);
 }
 
-static void pair_cut_off(struct pair *pair)
+void pair_cut_off(struct pair *pair)
 {
     link_close(&pair->front);
     link_close(&pair->back);
@@ -195,8 +168,6 @@ static void pair_send(struct pair *pair)
 }
 
 /* ---- connecting ---- */
-
-static void pair_on_event(struct link *link, unsigned events);
 
 static void pair_connected(struct pair *pair, const struct upstream_result *result)
 {
@@ -358,7 +329,7 @@ static bool pair_take_turn(struct pair *pair)
 }
 
 /* After every call of a session function: sends, then does what the session says. */
-static void pair_settle(struct pair *pair)
+void pair_settle(struct pair *pair)
 {
     pair_send(pair);
     enum session_next next = session_next(pair->session);
@@ -418,7 +389,7 @@ static void pair_on_last_event(struct pair *pair, struct link *link, unsigned ev
     pair_wind_down(pair);
 }
 
-static void pair_on_event(struct link *link, unsigned events)
+void pair_on_event(struct link *link, unsigned events)
 {
     struct pair *pair = link->poll.data;
     if (pair_is_closing(pair)) {
@@ -436,121 +407,4 @@ static void pair_on_event(struct link *link, unsigned events)
     else if ((events & LINK_BROKEN) && link_is_open(link))
         pair_lose(pair, side, strerror(link_error(link)));
     pair_settle(pair);
-}
-
-/* ---- the life of a pair ---- */
-
-/* Counts one more, if that stays within the bound. */
-static bool pair_count_up(_Atomic int *count, int max)
-{
-    if (atomic_fetch_add_explicit(count, 1, memory_order_relaxed) < max)
-        return true;
-    atomic_fetch_sub_explicit(count, 1, memory_order_relaxed);
-    return false;
-}
-
-static struct pair *pair_new(struct pair_env *env, int fd, const struct session_peer *peer)
-{
-    uint64_t id = atomic_fetch_add_explicit(&env->counts->last_id, 1, memory_order_relaxed) + 1;
-    struct pair *pair = mem_zalloc(sizeof *pair);
-    struct session *session = pair ? session_new(&env->session, peer, id) : NULL;
-    if (!session) {
-        mem_free(pair);
-        close(fd);
-        return NULL;
-    }
-    pair->env = env;
-    pair->session = session;
-    pair->snapshot = snapshot_ref(env->snapshot);
-    if (link_open(&pair->front, env->loop, fd, pair, pair_on_event, pair_on_link_closed) == 0)
-        return pair;
-    session_free(session);
-    snapshot_unref(pair->snapshot);
-    mem_free(pair);
-    return NULL;
-}
-
-void pair_accept(struct pair_env *env, int fd, const struct session_peer *peer)
-{
-    const struct conf *conf = env->snapshot->conf;
-    bool is_counted = pair_count_up(&env->counts->clients, conf->max_client_conn);
-    if (!is_counted && !pair_count_up(&env->counts->refused, PAIR_REFUSED_MAX)) {
-        log_stranger(LOG_OF_DROP, LOG_WARNING, "%s: connection dropped: far too many clients (max_client_conn)",
-                     peer->name);
-        close(fd);
-        return;
-    }
-    struct pair *pair = pair_new(env, fd, peer);
-    if (!pair) {
-        log_stranger(LOG_OF_DROP, LOG_WARNING, "%s: connection dropped: out of memory", peer->name);
-        atomic_fetch_sub_explicit(is_counted ? &env->counts->clients : &env->counts->refused, 1, memory_order_relaxed);
-        return;
-    }
-    pair->is_refused = !is_counted;
-    if (conf->client_login_timeout > 0)
-        pair->deadline_ms = uv_now(env->loop) + (uint64_t)conf->client_login_timeout * 1000;
-    link_tune(fd, conf);
-    pair_enlist(pair, &env->starting);
-    pair_settle(pair);
-}
-
-/* ---- all pairs of a worker ---- */
-
-/* Calls `act` on each pair of a list. A pair may leave the list in the call, but no other may. */
-static void pair_for_each(struct pair_list *list, void (*act)(struct pair *pair))
-{
-    for (struct pair *pair = list->first, *next; pair; pair = next) {
-        next = pair->next;
-        act(pair);
-    }
-}
-
-static void pair_check_login(struct pair *pair)
-{
-    if (pair->deadline_ms > 0 && uv_now(pair->env->loop) >= pair->deadline_ms) {
-        session_end(pair->session, "08P01", "client_login_timeout");
-        pair_settle(pair);
-    } else if (pair->upstream) {
-        upstream_tick(pair->upstream);
-    }
-}
-
-static void pair_check_last_words(struct pair *pair)
-{
-    bool only_lingers = pair->env->is_draining && link_unsent(&pair->front) == 0;
-    uint64_t spared = only_lingers ? PAIR_LINGER_MS - PAIR_LINGER_STOP_MS : 0;
-    if (uv_now(pair->env->loop) + spared >= pair->deadline_ms)
-        pair_cut_off(pair);
-}
-
-void pair_tick(struct pair_env *env)
-{
-    pair_for_each(&env->starting, pair_check_login);
-    pair_for_each(&env->closing, pair_check_last_words);
-}
-
-void pair_drain(struct pair_env *env)
-{
-    env->is_draining = true;
-    pair_for_each(&env->starting, pair_settle);
-    pair_for_each(&env->running, pair_settle);
-}
-
-static void pair_end(struct pair *pair)
-{
-    session_end(pair->session, PAIR_SHUTDOWN_SQLSTATE, PAIR_SHUTDOWN_MESSAGE);
-    pair_settle(pair);
-}
-
-void pair_end_all(struct pair_env *env)
-{
-    env->is_draining = true;
-    pair_for_each(&env->starting, pair_end);
-    pair_for_each(&env->running, pair_end);
-}
-
-void pair_kill_all(struct pair_env *env)
-{
-    pair_end_all(env);
-    pair_for_each(&env->closing, pair_cut_off);
 }

@@ -374,7 +374,8 @@ def test_a_slow_reader_does_not_fill_the_memory(make_tls_proxy, secure_server, c
         with secure_server.connect() as direct:
             waits = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'by_trust' AND wait_event = 'ClientWrite'"
             cluster.wait_until(lambda: direct.execute(waits).fetchone()[0] == 1, "the server does not wait for its reader")
-        assert proxy.memory_kib() - before < 2048
+        most = 32768 if proxy.is_sanitized() else 2048  # of 100 MB; a sanitizer keeps what was freed for a while
+        assert proxy.memory_kib() - before < most
         got = 0
         while got < 100_000_000:
             got += len(sock.recv(1 << 20))

@@ -154,7 +154,7 @@ const struct option option_table[] = {
      .type = OPTION_CHOICE,
      AT(client_tls.sslmode),
      .initial = "disable",
-     .choices = option_client_sslmodes,
+     .choices = option_sslmodes + 1,
      .is_reloadable = true,
      .help = "TLS with clients: disable answers no; allow and prefer let the client choose; require takes no TCP "
              "client without it; verify-ca takes only clients with a certificate of client_tls_ca_file; verify-full "
@@ -202,7 +202,7 @@ const struct option option_table[] = {
      .type = OPTION_CHOICE,
      AT(server_tls.sslmode),
      .initial = "auto",
-     .choices = option_server_sslmodes,
+     .choices = option_sslmodes,
      .is_reloadable = true,
      .help = "TLS with servers, as libpq's sslmode; auto is disable on this machine (Unix socket, loopback address, "
              "localhost) and verify-full elsewhere. A [databases] line may say otherwise with sslmode=."},

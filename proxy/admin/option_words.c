@@ -29,17 +29,7 @@ const struct option_choice option_policies[] = {
     {NULL, 0, NULL},
 };
 
-const struct option_choice option_client_sslmodes[] = {
-    {"disable", CONF_SSL_DISABLE, NULL},
-    {"allow", CONF_SSL_ALLOW, NULL},
-    {"prefer", CONF_SSL_PREFER, NULL},
-    {"require", CONF_SSL_REQUIRE, NULL},
-    {"verify-ca", CONF_SSL_VERIFY_CA, NULL},
-    {"verify-full", CONF_SSL_VERIFY_FULL, NULL},
-    {NULL, 0, NULL},
-};
-
-const struct option_choice option_server_sslmodes[] = {
+const struct option_choice option_sslmodes[] = {
     {"auto", CONF_SSL_AUTO, NULL},
     {"disable", CONF_SSL_DISABLE, NULL},
     {"allow", CONF_SSL_ALLOW, NULL},

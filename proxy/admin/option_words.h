@@ -10,8 +10,7 @@ extern const struct option_choice option_protections[];
 extern const struct option_choice option_modes[];
 extern const struct option_choice option_deliveries[];
 extern const struct option_choice option_policies[];
-extern const struct option_choice option_client_sslmodes[];
-extern const struct option_choice option_server_sslmodes[];
+extern const struct option_choice option_sslmodes[]; /* the first, auto, is for servers only */
 extern const struct option_choice option_sslnegotiations[];
 extern const struct option_choice option_tls_versions[];
 extern const struct option_choice option_auth_types[];

@@ -74,7 +74,7 @@ static bool is_closed(const struct run *run)
     return session_next(run->session) == SESSION_CLOSE;
 }
 
-static void drain(struct sink *sink, struct buf *to)
+void talk_drain(struct sink *sink, struct buf *to)
 {
     struct iovec iov[SINK_PIECES];
     size_t count = sink_iovec(sink, iov);
@@ -88,8 +88,8 @@ static void carry(struct run *run)
 {
     struct buf *to_server = &run->result->to_server;
     size_t before = to_server->len;
-    drain(&run->env.to_backend, to_server);
-    drain(&run->env.to_frontend, &run->result->to_client);
+    talk_drain(&run->env.to_backend, to_server);
+    talk_drain(&run->env.to_frontend, &run->result->to_client);
     backend_take(run->backend, span_of(to_server->ptr + before, to_server->len - before));
 }
 

@@ -6,6 +6,7 @@
 #define TALK_H
 
 #include "../../proxy/admin/conf.h"
+#include "../../proxy/protocol/sink.h"
 #include "backend.h"
 
 /* A conversation. The script has one message a line (talk_script.c); `wait` lets the server answer everything first.
@@ -72,5 +73,8 @@ int64_t talk_now(void *clock);
 
 /* Runs a test's main on a stack that may parse. */
 int talk_main(int (*tests)(void));
+
+/* Moves what a session has made to the end of a buffer. */
+void talk_drain(struct sink *sink, struct buf *to);
 
 #endif

@@ -73,19 +73,10 @@ static struct conf *make_conf(const struct scene *scene)
     return conf;
 }
 
-static void drain(struct sink *sink, struct buf *to)
-{
-    struct iovec iov[SINK_PIECES];
-    size_t count = sink_iovec(sink, iov);
-    for (size_t i = 0; i < count; i++)
-        buf_put(to, iov[i].iov_base, iov[i].iov_len);
-    sink_clear(sink);
-}
-
 static void carry(struct run *run)
 {
-    drain(&run->env.to_frontend, &run->to_client);
-    drain(&run->env.to_backend, &run->to_server);
+    talk_drain(&run->env.to_frontend, &run->to_client);
+    talk_drain(&run->env.to_backend, &run->to_server);
     login_client_take(&run->client, buf_span(&run->to_client));
     buf_clear(&run->to_client);
     if (run->to_server.len && run->is_connected)

@@ -7,14 +7,9 @@
 
 #include "../../proxy/admin/conf.h"
 #include "../../proxy/admin/option.h"
+#include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool is_true)
-{
-    if (!is_true)
-        abort();
-}
 
 static struct conf *read_text(struct span text, char **complaints)
 {

@@ -10,14 +10,9 @@
 #include "../../proxy/auth/hba.h"
 #include "../../proxy/auth/hba_rule.h"
 #include "../../proxy/auth/ident.h"
+#include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool is_true)
-{
-    if (!is_true)
-        abort();
-}
 
 /* ---- clients ---- */
 

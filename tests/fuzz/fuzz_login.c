@@ -15,6 +15,7 @@
 #include "../../proxy/auth/credentials.h"
 #include "../../proxy/session/session.h"
 #include "../conversation/login_peer.c" /* the same peers as the conversation tests have */
+#include "target.h"
 #include "twin.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -31,12 +32,6 @@ struct login {
     bool relays, is_connected;
     unsigned lookup; /* 0: none; 1: finds; 2: finds none; 3: fails */
 };
-
-static void require(bool is_true)
-{
-    if (!is_true)
-        abort();
-}
 
 /* ---- what stays the same ---- */
 
@@ -70,22 +65,7 @@ static struct conf *conf_with(bool has_asker)
     return made[has_asker];
 }
 
-static int64_t fixed_clock(void *clock)
-{
-    (void)clock;
-    return 1800000000;
-}
-
 /* ---- carrying ---- */
-
-static void collect(struct sink *sink, struct buf *to)
-{
-    struct iovec iov[SINK_PIECES];
-    size_t count = sink_iovec(sink, iov);
-    for (size_t i = 0; i < count; i++)
-        buf_put(to, iov[i].iov_base, iov[i].iov_len);
-    sink_clear(sink);
-}
 
 static void deliver(struct login *login)
 {

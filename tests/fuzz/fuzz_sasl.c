@@ -10,6 +10,7 @@
 #include "../../proxy/auth/scram_key.h"
 #include "../../proxy/auth/scram_text.h"
 #include "../../proxy/protocol/base64.h"
+#include "target.h"
 
 #define NONCE_OURS "fyko+d2lbbFgONRv9qkxdawL"
 #define NONCE_THEIRS "3rfcNHYJY1ZVvWVs7jQ+x/8A"
@@ -21,12 +22,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const uint8_t certificate[SCRAM_KEY] = "what the channel is bound to";
 static const uint8_t client_key[SCRAM_KEY] = "nobody but a client knows this";
-
-static void require(bool is_true)
-{
-    if (!is_true)
-        abort();
-}
 
 /* The secret that belongs to client_key. */
 static struct secret secret_make(void)

@@ -7,14 +7,9 @@
 #include <strings.h>
 
 #include "../../proxy/protocol/startup.h"
+#include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool is_true)
-{
-    if (!is_true)
-        abort();
-}
 
 static bool is_ours(const char *name)
 {

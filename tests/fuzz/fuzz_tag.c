@@ -10,14 +10,9 @@
 #include "../../parser/lex.h"
 #include "../../parser/pgseek.h"
 #include "../../parser/skim.h"
+#include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool is_true)
-{
-    if (!is_true)
-        abort();
-}
 
 /* The next comment at or behind token *i, or NULL. */
 static const struct lex_token *next_comment(const struct lex *lex, size_t *i)

@@ -15,16 +15,11 @@
 #include "../../proxy/io/tls.h"
 #include "../../proxy/io/tls_context.h"
 #include "certificate.h"
+#include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FLIGHT_MAX ((size_t)16 * 1024) /* what a handshake may say by itself */
-
-static void require(bool is_true)
-{
-    if (!is_true)
-        abort();
-}
 
 /* ---- what all inputs share ---- */
 

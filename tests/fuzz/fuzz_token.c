@@ -9,16 +9,11 @@
 #include "../../proxy/protocol/base64.h"
 #include "../../proxy/page/cursor.h"
 #include "../../proxy/page/cursor_seal.h"
+#include "target.h"
 
 #define NOW 1800000000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool is_true)
-{
-    if (!is_true)
-        abort();
-}
 
 static bool is_same(const struct cursor *a, const struct cursor *b)
 {

@@ -22,18 +22,13 @@
 #include "../../proxy/io/snapshot.h"
 #include "../../proxy/page/planned.h"
 #include "certificate.h"
+#include "target.h"
 #include "twin.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define TURNS 6 /* of the loop, behind each step */
 #define MAX_SENT ((size_t)1 << 20)
-
-static void require(bool is_true)
-{
-    if (!is_true)
-        abort();
-}
 
 /* ---- what all inputs share ---- */
 
@@ -131,12 +126,6 @@ struct run {
 static void on_change(struct pair_env *env)
 {
     (void)env;
-}
-
-static int64_t fixed_clock(void *clock)
-{
-    (void)clock;
-    return 1800000000;
 }
 
 static void hear(int fd, struct buf *all)

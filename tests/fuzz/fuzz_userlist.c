@@ -6,14 +6,9 @@
 #include <string.h>
 
 #include "../../proxy/auth/userlist.h"
+#include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool is_true)
-{
-    if (!is_true)
-        abort();
-}
 
 static struct userlist *read_list(struct span text, size_t *said_len)
 {

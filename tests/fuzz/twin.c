@@ -10,6 +10,7 @@
 #include "../../proxy/page/keyring.h"
 #include "../../proxy/page/planned.h"
 #include "../../proxy/protocol/wire.h"
+#include "target.h"
 
 struct half {
     struct session_env env;
@@ -24,28 +25,7 @@ struct twin {
     struct half whole, crumbs;
 };
 
-static void require(bool is_true)
-{
-    if (!is_true)
-        abort();
-}
-
-static int64_t fixed_clock(void *clock)
-{
-    (void)clock;
-    return 1800000000;
-}
-
 /* ---- one session ---- */
-
-static void collect(struct sink *sink, struct buf *to)
-{
-    struct iovec iov[SINK_PIECES];
-    size_t count = sink_iovec(sink, iov);
-    for (size_t i = 0; i < count; i++)
-        buf_put(to, iov[i].iov_base, iov[i].iov_len);
-    sink_clear(sink);
-}
 
 /* The bytes live in memory of their own that dies with the call. */
 static void feed(struct half *half, enum side from, struct span bytes)

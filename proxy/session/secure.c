@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../auth/ident.h"
+
 /* ---- the client's link ---- */
 
 static void answer(struct session *session, char letter)
@@ -71,7 +73,7 @@ static bool admit_certificate(struct session *session, struct span user)
     const char *name = session->channel[SIDE_FRONTEND]->peer_cn;
     char message[160];
     char why[512];
-    if (span_equal_cstr(user, name))
+    if (ident_allows(NULL, NULL, name, user.ptr ? (const char *)user.ptr : ""))
         return true;
     snprintf(message, sizeof message, "certificate authentication failed for user \"%s\"", session->user);
     snprintf(why, sizeof why, "%s: the certificate is for \"%s\" (client_tls_sslmode = verify-full)", message, name);

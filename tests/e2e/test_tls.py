@@ -11,6 +11,7 @@ import threading
 import psycopg
 import pytest
 
+import certificates as certs
 import cluster
 import secure
 import wire
@@ -208,6 +209,28 @@ def test_certificates_of_clients(make_tls_proxy, certificates, mode, client, use
     assert len(lines) == 1 and why in lines[0] and re.search(r"@(127.0.0.1|\[::1\]):\d+ ", lines[0])
     if mode == "verify-full":
         assert 'certificate authentication failed for user "alice"' in message and '"bob"' not in message
+
+
+def test_a_certificate_without_a_name_is_nobodys(make_tls_proxy, certificates, secure_server):
+    """Where the line names the user for the server, an empty one of the client's must not fit a certificate without one."""
+    lines = {"plain": f"{secure.database_lines(secure_server)['plain']} user=by_trust"}
+    proxy = make_tls_proxy(lines, **client_tls(certificates, client_tls_sslmode="verify-full", client_tls_ca_file=certificates.ca))
+    for client in ("nobody", "alice_and_bob"):
+        with by_request(proxy, context(certificates, client=client)) as sock:
+            conn = wire.Wire(sock)
+            conn.send(wire.startup(user="", database="plain"))
+            error = conn.read()
+            assert error.kind == "E" and error.fields()["C"] == "28000", error
+    with by_request(proxy, context(certificates, client="alice")) as sock:
+        log_in(sock, user="alice")
+
+
+def test_a_name_that_the_server_would_cut_is_nobodys(make_tls_proxy, certificates):
+    """64 bytes fit a certificate, and PostgreSQL takes 63 of them for a user: another one."""
+    certificates.make("long", certs.RECIPES["alice"]._replace(common="x" * 64))
+    proxy = make_tls_proxy(**client_tls(certificates, client_tls_sslmode="verify-full", client_tls_ca_file=certificates.ca))
+    pair = certificates["long"]
+    assert "certificate authentication failed" in failure(proxy, "plain", "x" * 64, sslmode="require", sslcert=pair.cert, sslkey=pair.key)
 
 
 # ---- direct TLS -------------------------------------------------------------------------------------------------------

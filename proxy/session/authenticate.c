@@ -106,7 +106,7 @@ static struct hba_verdict decide(const struct session *session, const struct sta
         .database = session->dbname,
         .user = session->user,
     };
-    return credentials_decide(session->env->credentials, &client);
+    return credentials_decide(session->credentials, &client);
 }
 
 /* Whether the client's certificate is what the rule asks for; if not, the session has ended. */
@@ -121,7 +121,7 @@ static bool certificate_suffices(struct session *session, const struct hba_verdi
         return false;
     }
     const char *name = channel->peer_cn;
-    if (!names_user || (name[0] && ident_allows(session->env->credentials->ident, verdict->map, name, session->user)))
+    if (!names_user || (name[0] && ident_allows(session->credentials->ident, verdict->map, name, session->user)))
         return true;
     refuse_certificate(session, name, verdict->line);
     return false;
@@ -129,7 +129,7 @@ static bool certificate_suffices(struct session *session, const struct hba_verdi
 
 void authenticate(struct session *session, const struct startup *startup)
 {
-    const struct credentials *credentials = session->env->credentials;
+    const struct credentials *credentials = session->credentials;
     if (!credentials || (!credentials->hba && credentials->otherwise == HBA_RELAY)) {
         session_move(session, STATE_CONNECT);
         return;

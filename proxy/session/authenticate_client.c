@@ -94,7 +94,7 @@ static void offer(struct session *session)
 /* Nobody's secret, which looks like those that the proxy has, or has found last. */
 static bool begin_with_nobody(struct session *session, struct span user)
 {
-    const struct credentials *credentials = session->env->credentials;
+    const struct credentials *credentials = session->credentials;
     struct secret *secret = &session->login->secret;
     if (!secret_mock(credentials->seed, user, secret))
         return false;
@@ -106,7 +106,7 @@ static bool begin_with_nobody(struct session *session, struct span user)
 
 void verify_begin(struct session *session, const struct startup *startup)
 {
-    const struct credentials *credentials = session->env->credentials;
+    const struct credentials *credentials = session->credentials;
     struct span user = span_cstr(session_user(session));
     struct login *login = session->login = vault_new(sizeof *login);
     if (!login || !negotiate(session, startup) || !begin_with_nobody(session, user)) {

@@ -184,6 +184,7 @@ struct intake {
 struct session {
     struct session_env *env;
     struct conf *conf;
+    const struct credentials *credentials; /* of the same snapshot; until STATE_UP */
     const struct conf_database *database;
     enum state state;      /* session_move() only */
     uint8_t status;        /* of the last ReadyForQuery: I, T or E */

@@ -52,8 +52,10 @@ void session_move(struct session *session, enum state to)
         session->wake |= session->holding; /* what was sent ahead */
     if (to == STATE_UP && session->conf->log_connections)
         log_forgive(LOG_OF_ATTEMPT);
-    if (to == STATE_UP || to == STATE_CLOSING)
+    if (to == STATE_UP || to == STATE_CLOSING) {
         login_end(session);
+        session->credentials = NULL;
+    }
 }
 
 /* ---- life ---- */
@@ -65,6 +67,7 @@ struct session *session_new(struct session_env *env, const struct session_peer *
         return NULL;
     session->env = env;
     session->conf = conf_ref((struct conf *)(uintptr_t)env->conf);
+    session->credentials = env->credentials;
     session->id = id;
     session->status = 'I';
     session->strings_standard = true;

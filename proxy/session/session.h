@@ -28,7 +28,7 @@ enum side { SIDE_FRONTEND, SIDE_BACKEND };
 struct session_env {
     const struct conf *conf;               /* the snapshot that new sessions take */
     struct keyring *keyring;               /* seals and opens cursors; NULL until loaded */
-    const struct credentials *credentials; /* decides about log-ins; NULL: every one is relayed. Kept until STATE_UP */
+    const struct credentials *credentials; /* decides about log-ins; NULL: every one is relayed */
     struct secret_shape found;             /* of the secret that auth_query has found last */
     bool has_tls;                          /* the client leg can be encrypted */
     struct plan_cache *plans;              /* this worker's; never shared */

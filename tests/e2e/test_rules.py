@@ -2,12 +2,14 @@
 import contextlib
 import re
 import socket
+import ssl
 
 import psycopg
 import pytest
 
 import certificates as certs
 import cluster as clusters
+import wire
 
 USERS = ["alice", "bob", "mapped", "anybody", "listed", "checked"]
 
@@ -179,6 +181,35 @@ def test_a_reload_changes_the_rules_for_those_who_come(make, certificates):
         clusters.wait_until(lambda: "the old settings stay in force" in proxy.log(), "the fault is not told")
         assert works(proxy, certificates, "bob") and not works(proxy, certificates, "alice")
         assert f'{hba}:2: method "trust" lets anybody in' in proxy.log()
+
+
+def test_who_has_come_before_a_reload_meets_one_configuration(make_proxy, run_dir, certificates, roles):
+    """Under both a certificate must be shown, by a rule or by client_tls_sslmode. Who holds a connection open over the
+    reload meets the old rules and the old mode: never the old mode, which asks for none, without the rules."""
+    pair = certificates["proxy"]
+    rules = run_dir / "before-reload"
+    rules.write_text("hostssl all all all cert\n")
+    tls = {"client_tls_cert_file": pair.cert, "client_tls_key_file": pair.key, "client_tls_ca_file": certificates.ca, "workers": 1}
+    proxy = make_proxy(client_tls_sslmode="prefer", auth_type="hba", auth_hba_file=rules, **tls)
+    context = ssl.create_default_context(cafile=str(certificates.ca))
+    with proxy.socket() as sock:
+        sock.sendall(wire.SSL_REQUEST)
+        assert sock.recv(1) == b"S"
+        with context.wrap_socket(sock, server_hostname="localhost") as inside:
+            proxy.settings.update(client_tls_sslmode="verify-full", auth_type="relay", auth_hba_file=None)
+            proxy.write_conf()
+            proxy.reload()
+            clusters.wait_until(lambda: is_refused_in_the_handshake(proxy), "the new mode does not come into force")
+            conn = wire.Wire(inside)
+            conn.send(wire.startup(user="alice", database="e2e"))
+            error = conn.read()
+            assert error.kind == "E" and NO_CERTIFICATE in error.fields()["M"], error
+
+
+def is_refused_in_the_handshake(proxy):
+    with pytest.raises(psycopg.OperationalError) as caught:
+        proxy.connect(user="alice", sslmode="require", sslcert="none", sslkey="none").close()
+    return NO_CERTIFICATE not in str(caught.value)
 
 
 def works(proxy, certificates, user):

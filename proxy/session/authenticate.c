@@ -12,8 +12,8 @@
 
 /* The longest message of an exchange that is ours: a mechanism, a length and a text. */
 #define LOGIN_OWN_MAX (SCRAM_MESSAGE_MAX + 256u)
-/* PostgreSQL's own limit of a token. What is longer is no message that anybody has to look at. */
-#define LOGIN_RELAYED_MAX 65536u
+/* A message with a token of PostgreSQL's own limit. */
+#define LOGIN_RELAYED_MAX (WIRE_HEADER + 4u + 65535u)
 
 #define NAME_MAX_BYTES 63u /* what the server keeps of a name */
 
@@ -158,6 +158,7 @@ bool login_takes(const struct session *session, enum side from, uint8_t type)
     case STATE_VERIFY: return from == SIDE_FRONTEND;
     case STATE_PROVE: return from == SIDE_BACKEND && type != 'E'; /* an error is the client's, as in every log-in */
     case STATE_LOGIN: return from == SIDE_FRONTEND ? type == 'p' && session->watches_choice : type == 'R';
+    case STATE_UP: return from == SIDE_BACKEND && type == 'R'; /* none may come any more */
     default: return false;
     }
 }
@@ -169,8 +170,8 @@ size_t login_needs(const struct session *session, size_t total)
 
 enum action login_too_long(struct session *session, enum side from)
 {
-    if (session->state == STATE_LOGIN)
-        return ACTION_FORWARD;
+    if (session->state == STATE_LOGIN && from == SIDE_FRONTEND)
+        return ACTION_FORWARD; /* no choice of a mechanism; the server says what it thinks of it */
     return session_violation(session, from, "a message of the log-in is too long");
 }
 

@@ -298,14 +298,6 @@ static enum action reply_key(struct session *session, struct pending *head, stru
     return ACTION_FORWARD;
 }
 
-/* Logging in is over: nothing is asked for any more. (STATE_LOGIN has its own answer, authenticate.c.) */
-static enum action reply_request(struct session *session, struct pending *head, struct span message)
-{
-    (void)head;
-    (void)message;
-    return session_violation(session, SIDE_BACKEND, "an authentication request behind AuthenticationOk");
-}
-
 /* ---- the table ---- */
 
 static const struct rule {
@@ -321,7 +313,7 @@ static const struct rule {
     ['G'] = {reply_copy_in, MAX_SMALL, false}, ['W'] = {reply_copy_in, MAX_SMALL, false},
     ['E'] = {error_reply, MAX_ERROR, false},   ['Z'] = {reply_ready, MAX_SMALL, false},
     ['S'] = {reply_status, MAX_SMALL, true},   ['K'] = {reply_key, MAX_SMALL, false},
-    ['R'] = {reply_request, MAX_SMALL, true},  ['N'] = {reply_notice, MAX_ERROR, true},
+    ['N'] = {reply_notice, MAX_ERROR, true},
 };
 
 /* A row or notice that nobody looks at passes by as it comes. */

@@ -22,7 +22,7 @@
 const uint8_t tls_alpn[11] = {10, 'p', 'o', 's', 't', 'g', 'r', 'e', 's', 'q', 'l'};
 
 struct tls {
-    SSL *ssl;
+    SSL *ssl; /* NULL once it has failed */
     struct tls_context *context;
     struct span input; /* what tls_read() was given and OpenSSL has not taken yet */
     struct buf *sink;  /* where OpenSSL writes to */
@@ -71,6 +71,15 @@ static const char *tls_words(unsigned long error)
     return words ? words : "the handshake or a record is malformed";
 }
 
+/* Nothing more is done with it, and the peer may take his time to read why: what OpenSSL keeps goes now. */
+static void tls_give_up(struct tls *tls)
+{
+    tls->state = TLS_FAILED;
+    SSL_free(tls->ssl);
+    tls->ssl = NULL;
+    ERR_clear_error();
+}
+
 /* The oldest error of OpenSSL's queue is the cause, later ones its effects. */
 static void tls_fail(struct tls *tls)
 {
@@ -81,8 +90,7 @@ static void tls_fail(struct tls *tls)
         tls_explain(tls, "%s", tls_words(error));
     else
         tls_explain(tls, "the peer gave the handshake up");
-    tls->state = TLS_FAILED;
-    ERR_clear_error();
+    tls_give_up(tls);
 }
 
 /* A handshake that is fine for OpenSSL and not for us. */
@@ -90,7 +98,7 @@ static void tls_refuse(struct tls *tls, const char *why)
 {
     tls_explain(tls, "%s", why);
     tls_finish(tls);
-    tls->state = TLS_FAILED;
+    tls_give_up(tls);
 }
 
 /* After a call that has not succeeded: there is nothing more to read, the peer has ended, or it has failed. */

@@ -211,7 +211,7 @@ def pour(sock, data, most=4 * 2**20):
     """Sends it over and over, until the other side takes no more."""
     sock.setblocking(False)
     try:
-        for _ in range(most // len(data) + 1):
+        for _ in range(most // len(data) + 1 if data else 0):
             at = 0
             while at < len(data):
                 at += sock.send(data[at:])
@@ -227,6 +227,8 @@ def start_tls(conn):
     conn.sock = context.wrap_socket(conn.sock)
 
 
+# The beginning of the largest ClientHello that OpenSSL takes.
+HELLO = b"\x16\x03\x01\x00\x0e\x01" + (131_000).to_bytes(3, "big") + b"\x03\x03" + bytes(8)
 PACKET = struct.pack("!ii", 10000, wire.PROTOCOL_3_0) + b"user\0" + b"u" * 9980
 TAGGED = wire.parse("SELECT id FROM t WHERE a = $1 ORDER BY id LIMIT 1 /* pgseek */", "s")
 LARGE_BIND = wire.bind(["x" * 900_000], "s")
@@ -239,6 +241,8 @@ POURED = {
     "queries instead of a password": ("clear", AHEAD, LARGE, 80),
     "pages instead of a password": ("clear", AHEAD + TAGGED, LARGE_BIND, 80),
     "a password without end": ("clear", AHEAD, wire.message("p", b"x" * 900_000), 80),
+    "half a ClientHello": ("clear", HELLO, b"", 160),
+    "half a ClientHello, and nothing of use behind it": ("clear", HELLO, b"\x16\x03\x03\x40\x00" + bytes(16384), 40),
     "a startup packet under TLS": ("tls", b"", PACKET, 100),
     "queries instead of a password, under TLS": ("tls", AHEAD, LARGE, 190),
 }

@@ -38,7 +38,9 @@ static bool log_exchange(int fd)
 bool log_open(const char *path, const char **why)
 {
     bool is_file = path && path[0];
-    int fd = is_file ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, LOG_FILE_MODE) : STDERR_FILENO;
+    /* O_NONBLOCK: a FIFO that nobody reads must stop neither a reload nor whoever writes a line. */
+    int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    int fd = is_file ? open(path, flags, LOG_FILE_MODE) : STDERR_FILENO;
     bool ok = fd >= 0 && log_exchange(fd);
     if (!ok)
         *why = strerror(errno);
@@ -57,20 +59,41 @@ void log_close(void)
 
 /* ---- the text ---- */
 
-/* Bytes of the well-formed UTF-8 character at `text`, 0 when there is none or it is a control character. */
+/* What must not be written although it is a character of several bytes. */
+static const struct {
+    uint32_t first, last;
+} log_unwritten[] = {
+    {0x80, 0x9f},        /* drive terminals */
+    {0x061c, 0x061c},    /* these ... */
+    {0x200e, 0x200f},    /* ... turn the direction of what follows, ... */
+    {0x2028, 0x202e},    /* ... or end a line or paragraph */
+    {0x2066, 0x2069},    /* ... */
+    {0xd800, 0xdfff},    /* are no characters */
+    {0x110000, 0x1fffff} /* the same */
+};
+
+static bool log_may_write(uint32_t character)
+{
+    for (size_t i = 0; i < sizeof log_unwritten / sizeof *log_unwritten; i++)
+        if (character >= log_unwritten[i].first && character <= log_unwritten[i].last)
+            return false;
+    return true;
+}
+
+/* Bytes of the well-formed UTF-8 character at `text`, 0 when there is none or it must not be written. */
 static size_t log_character(const uint8_t *text)
 {
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; /* what is less has a shorter spelling */
     if (text[0] < 0x80)
         return text[0] >= 0x20 && text[0] != 0x7f;
-    size_t len = text[0] >= 0xc2 && text[0] < 0xe0   ? 2
-                 : text[0] >= 0xe0 && text[0] < 0xf0 ? 3
-                 : text[0] >= 0xf0 && text[0] < 0xf5 ? 4
-                                                     : 0;
-    for (size_t i = 1; i < len; i++)
+    size_t len = text[0] < 0xc0 ? 0 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : text[0] < 0xf8 ? 4 : 0;
+    uint32_t character = text[0] & (0x7fu >> len);
+    for (size_t i = 1; i < len; i++) {
         if ((text[i] & 0xc0) != 0x80) /* also stops at the NUL */
             return 0;
-    bool is_c1 = len == 2 && text[0] == 0xc2 && text[1] < 0xa0; /* U+0080 to U+009F drive terminals */
-    return is_c1 ? 0 : len;
+        character = character << 6 | (text[i] & 0x3fu);
+    }
+    return character >= least[len] && log_may_write(character) ? len : 0;
 }
 
 /* Appends as much of `text` as fits below `max`. Returns the new length; *is_cut when something is missing. */

@@ -1,4 +1,5 @@
 /* test_log.c - the form of a line, what cannot be forged in it, and moving the file away. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,6 +61,16 @@ static void hostile_texts_stay_in_their_line(void **state)
         {"\xc0\x8a", HEAD "\\xc0\\x8a\n"}, /* an overlong newline */
         {"\xe2\x82", HEAD "\\xe2\\x82\n"}, /* cut in the middle */
         {"\xff\xfe", HEAD "\\xff\\xfe\n"},
+        {"\xe0\x80\x8a", HEAD "\\xe0\\x80\\x8a\n"},                  /* the same in three bytes ... */
+        {"\xf0\x80\x80\x8a", HEAD "\\xf0\\x80\\x80\\x8a\n"},         /* ... and in four */
+        {"\xe0\x82\x9b", HEAD "\\xe0\\x82\\x9b\n"},                  /* CSI in three */
+        {"\xed\xa0\x80", HEAD "\\xed\\xa0\\x80\n"},                  /* half of a pair */
+        {"\xf4\x90\x80\x80", HEAD "\\xf4\\x90\\x80\\x80\n"},         /* beyond the last */
+        {"\xf4\x8f\xbf\xbf", HEAD "\xf4\x8f\xbf\xbf\n"},             /* the last */
+        {"a\xe2\x80\xa8z", HEAD "a\\xe2\\x80\\xa8z\n"},              /* U+2028 ends a line for some */
+        {"a\xe2\x80\xaez", HEAD "a\\xe2\\x80\\xaez\n"},              /* U+202E turns what follows */
+        {"a\xe2\x81\xa7z", HEAD "a\\xe2\\x81\\xa7z\n"},              /* U+2067 as well */
+        {"a\xe2\x80\xafz\xc2\xa0", HEAD "a\xe2\x80\xafz\xc2\xa0\n"}, /* their neighbours do not */
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -92,6 +103,28 @@ static off_t size_of(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 ? st.st_size : -1;
+}
+
+/* Of a log that is a FIFO nobody may wait for the reader: not at a reload, and not with a line. */
+static void a_fifo_stops_nobody(void **state)
+{
+    char folder[] = "/tmp/test_log.XXXXXX";
+    char path[64];
+    const char *why = NULL;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/log", folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_false(log_open(path, &why));
+    int reader = open(path, O_RDONLY | O_NONBLOCK);
+    assert_true(reader >= 0);
+    assert_true(log_open(path, &why));
+    for (int i = 0; i < 10000; i++) /* more than it holds */
+        log_write(LOG_INFO, "line %d", i);
+    log_close();
+    close(reader);
+    unlink(path);
+    rmdir(folder);
 }
 
 static void a_moved_file_is_made_again(void **state)
@@ -133,9 +166,8 @@ static void a_moved_file_is_made_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(levels_have_names),
-        cmocka_unit_test(hostile_texts_stay_in_their_line),
-        cmocka_unit_test(long_texts_are_cut),
+        cmocka_unit_test(levels_have_names),          cmocka_unit_test(hostile_texts_stay_in_their_line),
+        cmocka_unit_test(long_texts_are_cut),         cmocka_unit_test(a_fifo_stops_nobody),
         cmocka_unit_test(a_moved_file_is_made_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

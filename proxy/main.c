@@ -12,6 +12,7 @@
 #include "admin/explain.h"
 #include "admin/log.h"
 #include "admin/reference.h"
+#include "io/process.h"
 #include "io/routes.h"
 #include "io/server.h"
 #include "io/snapshot.h"
@@ -194,6 +195,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
+    process_fill_descriptors();
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc, argv);

@@ -190,11 +190,13 @@ static int listener_clear_stale(const struct sockaddr_un *address)
     return unlink(address->sun_path) < 0 && errno != ENOENT ? errno : 0;
 }
 
-/* Binds, sets the mode, then listens: nobody can connect before the mode is right. */
+/* The socket is made with its mode: a chmod() by name could meet what somebody else has put there meanwhile. */
 static bool listener_bind_path(int fd, const struct conf *conf, const struct sockaddr_un *address)
 {
-    return bind(fd, (const struct sockaddr *)address, sizeof *address) == 0 &&
-           chmod(address->sun_path, (mode_t)conf->unix_socket_mode) == 0 && listen(fd, conf->listen_backlog) == 0;
+    mode_t before = umask((mode_t)~conf->unix_socket_mode & 0777);
+    bool is_bound = bind(fd, (const struct sockaddr *)address, sizeof *address) == 0;
+    umask(before);
+    return is_bound && listen(fd, conf->listen_backlog) == 0;
 }
 
 /* 0 or a positive errno. */

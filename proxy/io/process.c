@@ -1,6 +1,7 @@
 /* process.c - background, pid file, user, limits. */
 #include "process.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -10,10 +11,23 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../admin/log.h"
+
+/* ---- standard descriptors ---- */
+
+void process_fill_descriptors(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR); /* takes the lowest number that is free */
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
 
 /* ---- background ---- */
 
@@ -63,6 +77,28 @@ void process_ready(int ready_fd, bool keep_stderr)
 
 /* ---- pid file ---- */
 
+/* What a crash may have left: nothing, or a number. Anything else is somebody's file, and a slip in the settings. */
+static bool process_is_pidfile(int fd)
+{
+    char text[32];
+    struct stat file;
+    ssize_t len = pread(fd, text, sizeof text, 0);
+    if (fstat(fd, &file) < 0 || !S_ISREG(file.st_mode) || file.st_nlink > 1 || len < 0 || len == sizeof text)
+        return false;
+    text[len] = '\0';
+    size_t digits = strspn(text, "0123456789");
+    return len == 0 || (digits > 0 && strcmp(text + digits, "\n") == 0);
+}
+
+/* Whether the path still means what was opened: the one who had the lock may have removed it when he left. */
+static bool process_is_at(int fd, const char *path)
+{
+    struct stat file;
+    struct stat there;
+    return fstat(fd, &file) == 0 && lstat(path, &there) == 0 && file.st_dev == there.st_dev &&
+           file.st_ino == there.st_ino;
+}
+
 static bool process_pidfile_write(int fd)
 {
     char text[32];
@@ -72,13 +108,15 @@ static bool process_pidfile_write(int fd)
 
 int process_pidfile_open(const char *path)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
     if (fd < 0) {
         log_at(LOG_FATAL, "could not open pidfile \"%s\": %s", path, strerror(errno));
         return -1;
     }
     /* The lock dies with its holder, so a file left by a crash is no obstacle. */
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+    if (!process_is_pidfile(fd))
+        log_at(LOG_FATAL, "pidfile \"%s\" is there already, and is no pid file", path);
+    else if (flock(fd, LOCK_EX | LOCK_NB) < 0 || !process_is_at(fd, path))
         log_at(LOG_FATAL, "pidfile \"%s\" belongs to a process that runs", path);
     else if (process_pidfile_write(fd))
         return fd;
@@ -99,14 +137,21 @@ void process_pidfile_close(int fd, const char *path)
 
 /* ---- user ---- */
 
-bool process_become(const char *user)
+/* NULL after logging why. */
+static const struct passwd *process_find_user(const char *user)
 {
     errno = 0;
     const struct passwd *entry = getpwnam(user);
-    if (!entry) {
+    if (!entry)
         log_at(LOG_FATAL, "user \"%s\": %s", user, errno ? strerror(errno) : "no such user");
+    return entry;
+}
+
+bool process_become(const char *user)
+{
+    const struct passwd *entry = process_find_user(user);
+    if (!entry)
         return false;
-    }
     if (entry->pw_uid == geteuid())
         return true;
     bool is_done = initgroups(user, entry->pw_gid) == 0 && setgid(entry->pw_gid) == 0 && setuid(entry->pw_uid) == 0;
@@ -118,6 +163,28 @@ bool process_become(const char *user)
         return true;
     log_at(LOG_FATAL, "could not become user \"%s\": %s", user, strerror(errno));
     return false;
+}
+
+bool process_step_down(const char *user)
+{
+    if (geteuid() != 0)
+        return true;
+    const struct passwd *entry = process_find_user(user);
+    if (!entry)
+        return false;
+    if (initgroups(user, entry->pw_gid) == 0 && setegid(entry->pw_gid) == 0 && seteuid(entry->pw_uid) == 0)
+        return true;
+    log_at(LOG_FATAL, "could not act as user \"%s\": %s", user, strerror(errno));
+    return false;
+}
+
+void process_step_up(void)
+{
+    if (seteuid(0) < 0) /* for who was never root there is nothing to undo */
+        return;
+    int rc = setegid(getgid());
+    assert(rc == 0); /* root may */
+    (void)rc;
 }
 
 void process_make_file(const char *path, unsigned mode, const char *user)

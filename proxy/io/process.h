@@ -9,19 +9,28 @@
 
 #include "../protocol/bytes.h"
 
+/* Puts /dev/null where a standard descriptor is missing: a socket or file would get its number, and all that is written
+ * for a person. To be called before anything is opened. */
+void process_fill_descriptors(void);
+
 /* Forks. The parent waits and leaves with exit code 0 when the child calls process_ready(), 1 when it dies before; only
  * the child returns. False with errno when it cannot be done. `ready_fd` is for process_ready(). */
 bool process_daemonize(int *ready_fd) MUST_USE;
 /* The start has succeeded: lets the parent go, and cuts the terminal off. Standard error is kept when `keep_stderr`. */
 void process_ready(int ready_fd, bool keep_stderr);
 
-/* Writes our number to a file that no living process has locked. The descriptor that holds the lock, or -1 after
- * logging why. */
+/* Writes our number to a file that no living process has locked, and that is no file of another kind. The descriptor
+ * that holds the lock, or -1 after logging why. */
 int process_pidfile_open(const char *path) MUST_USE;
 void process_pidfile_close(int fd, const char *path);
 
 /* Becomes another user for good, groups included. False after logging why. */
 bool process_become(const char *user) MUST_USE;
+/* For a while root has that user's rights only, then its own again: in a folder of the user's a symbolic link could
+ * lead root to any file. For root, before process_become(), which sets the groups anew; else nothing. False after
+ * logging why. */
+bool process_step_down(const char *user) MUST_USE;
+void process_step_up(void);
 /* Makes an empty file of that user's where there is none: it can be opened again once we are him. Whoever may write to
  * the folder must not get more than that, so nothing that is there is touched. For root only; else nothing. */
 void process_make_file(const char *path, unsigned mode, const char *user);

@@ -293,13 +293,24 @@ static void server_size_pool(const struct conf *conf)
     setenv("UV_THREADPOOL_SIZE", threads, 0);
 }
 
+/* As the user that a reload will open it as, who may be the one that its folder belongs to. */
+static bool server_open_first_log(const struct conf *conf)
+{
+    if (!conf->logfile[0] || !conf->user[0])
+        return server_open_log(conf);
+    process_make_file(conf->logfile, LOG_FILE_MODE, conf->user);
+    if (!process_step_down(conf->user))
+        return false;
+    bool ok = server_open_log(conf);
+    process_step_up();
+    return ok;
+}
+
 /* Everything that needs the rights and the terminal of who started us. */
 static bool server_prepare(struct server *server)
 {
     const struct conf *conf = server->options->conf;
-    if (conf->logfile[0] && conf->user[0])
-        process_make_file(conf->logfile, LOG_FILE_MODE, conf->user);
-    if (!server_open_log(conf) || !listener_open_all(&server->listeners, conf))
+    if (!server_open_first_log(conf) || !listener_open_all(&server->listeners, conf))
         return false;
     server_size_pool(conf);
     process_raise_descriptors((unsigned long)conf->max_client_conn * 2 + SERVER_OWN_DESCRIPTORS);
@@ -308,6 +319,12 @@ static bool server_prepare(struct server *server)
         return false;
     }
     return true;
+}
+
+static void server_warn_if_unreadable(const struct conf *conf, const char *file)
+{
+    if (file && file[0] && access(file, R_OK) < 0)
+        log_at(LOG_WARNING, "user \"%s\" cannot read %s: a reload will fail", conf->user, file);
 }
 
 /* A reload reads these again. */
@@ -325,8 +342,14 @@ static void server_warn_of_unreadable(const struct conf *conf)
                                  conf->auth_ident_file,
                                  conf->path};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (files[i] && files[i][0] && access(files[i], R_OK) < 0)
-            log_at(LOG_WARNING, "user \"%s\" cannot read %s: a reload will fail", conf->user, files[i]);
+        server_warn_if_unreadable(conf, files[i]);
+    for (size_t i = 0; i < conf->ndatabases; i++) {
+        const struct conf_database *database = &conf->databases[i];
+        bool is_system_ca = conf_server_leg(conf, database).is_system_ca;
+        server_warn_if_unreadable(conf, is_system_ca ? NULL : database->sslrootcert);
+        server_warn_if_unreadable(conf, database->sslcert);
+        server_warn_if_unreadable(conf, database->sslkey);
+    }
 }
 
 static bool server_give_up_root(const struct conf *conf)

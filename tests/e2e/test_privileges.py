@@ -149,6 +149,30 @@ def test_a_log_that_cannot_be_opened_again(make_proxy, folder):
     wait_log(proxy, "the old log stays in use")
 
 
+def test_the_log_is_opened_with_the_rights_of_the_user(run_dir, folder, home):
+    """Whoever owns the folder of the log could lead root anywhere by a link."""
+    other = write(folder / "roots", "root's own\n", mode=0o600)
+    (home / "log").symlink_to(other)
+    conf = folder / "link.conf"
+    conf.write_text(f"[pgseek]\nlisten_port = {clusters.free_port()}\nunix_socket_dir =\nuser = {USER}\nlogfile = {home / 'log'}\n[databases]\n* = host=127.0.0.1\n")
+    done = subprocess.run([clusters.pgseek_bin(), conf], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1 and "could not open logfile" in done.stderr and "Permission denied" in done.stderr
+    assert other.read_text() == "root's own\n"
+
+
+def test_files_of_lines_are_looked_at_too(run_dir, server, secrets, folder):
+    """A reload reads what a line of [databases] names as well."""
+    proxy = clusters.Proxy(pathlib.Path(tempfile.mkdtemp(prefix="p", dir=run_dir)), server)
+    proxy.directory.chmod(0o755)
+    line = f"host=127.0.0.1 port={server.port} sslmode=require sslcert={folder / 'tls.crt'} sslkey={folder / 'tls.key'}"
+    try:
+        proxy.start({"own": line}, user=USER)
+        wait_log(proxy, f"{folder / 'tls.key'}: a reload will fail")
+        assert "tls.crt: a reload" not in proxy.log()
+    finally:
+        proxy.stop()
+
+
 def test_root_without_a_user_is_warned_of(make_proxy):
     wait_log(make_proxy(), "runs as root")
 

@@ -208,6 +208,46 @@ def test_daemon(server, run_dir):
     assert "stopped" in logfile.read_text() or clusters.wait_until(lambda: "stopped" in logfile.read_text(), "no last line")
 
 
+@pytest.mark.parametrize("missing", [(0,), (2,), (0, 1, 2)], ids=str)
+def test_missing_standard_descriptors(server, run_dir, missing):
+    """Nothing of the proxy's gets their numbers: what is written to them would go to clients, or into a key file."""
+    folder = run_dir / f"missing{len(missing)}{missing[0]}"
+    folder.mkdir()
+    port, logfile, pidfile = clusters.free_port(), folder / "log", folder / "pid"
+    (folder / "conf").write_text(f"[pgseek]\nlisten_port = {port}\nunix_socket_dir =\nlogfile = {logfile}\npidfile = {pidfile}\n"
+                                 f"[databases]\n* = host={server.host} port={server.port}\n")
+    closing = " ".join(f"{fd}>&-" for fd in missing)
+    for daemon in ("", "-d"):
+        command = f"exec {clusters.pgseek_bin()} {daemon} {folder / 'conf'} {closing}"
+        process = subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        clusters.wait_until(lambda: pidfile.exists() and pidfile.read_text().strip() and "is ready" in logfile.read_text(), "it does not start")
+        pid = int(pidfile.read_text())
+        try:
+            assert [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in range(3)] == 3 * ["/dev/null"]
+            with psycopg.connect(f"host=127.0.0.1 port={port} user=postgres dbname={clusters.DATABASE}") as conn:
+                assert conn.execute("SELECT 1").fetchone() == (1,)
+        finally:
+            os.kill(pid, signal.SIGTERM)
+            clusters.wait_until(lambda: not pidfile.exists(), "it does not end")
+        assert process.wait(30) == 0
+        logfile.unlink()
+    done = subprocess.run(["/bin/sh", "-c", f"exec {clusters.pgseek_bin()} keygen {folder / 'keys'} {closing}"], timeout=30)
+    assert done.returncode == 0 and b"the new key" not in (folder / "keys").read_bytes()
+
+
+@pytest.mark.parametrize("content", ["host all all all reject\n", "1234", "12 34\n", 40 * "1" + "\n", "\n"])
+def test_a_pid_file_that_is_none(server, run_dir, content):
+    """A slip in the settings must not empty somebody's file."""
+    path = run_dir / "no.pid"
+    path.write_text(content)
+    conf = run_dir / "no_pid.conf"
+    conf.write_text(f"[pgseek]\nlisten_port = {clusters.free_port()}\nunix_socket_dir =\npidfile = {path}\n[databases]\n* = host={server.host}\n")
+    done = pgseek(conf)
+    assert done.returncode == 1 and "is no pid file" in done.stderr
+    assert path.read_text() == content
+    path.unlink()
+
+
 def test_out_of_descriptors(make_proxy):
     """Clients above the limit wait and are served when others have left."""
     proxy = make_proxy()

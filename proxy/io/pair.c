@@ -183,7 +183,7 @@ static void pair_connected(struct pair *pair, const struct upstream_result *resu
         link_secure(&pair->back, result->tls);
         tls_describe(result->tls, &channel);
     }
-    session_connected(pair->session, result->host_index, result->tls ? &channel : NULL);
+    session_connected(pair->session, result->host_index, &result->address, result->tls ? &channel : NULL);
 }
 
 static void pair_on_upstream(void *owner, const struct upstream_result *result)
@@ -212,10 +212,8 @@ static void pair_connect(struct pair *pair)
         pair_settle(pair);
         return;
     }
-    const struct conf *conf = pair->snapshot->conf;
-    const struct upstream_setup setup = {.conf = conf,
-                                         .tls = snapshot_tls(pair->snapshot, target.database),
-                                         .timeout_ms = (uint64_t)conf->server_connect_timeout * 1000};
+    const struct upstream_setup setup = {.tls = snapshot_tls(pair->snapshot, target.database),
+                                         .timeout_ms = (uint64_t)target.conf->server_connect_timeout * 1000};
     pair->upstream = upstream_new(pair->env->loop, &target, &setup, pair_on_upstream, pair);
     if (pair->upstream) {
         upstream_start(pair->upstream);

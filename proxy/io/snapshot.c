@@ -1,6 +1,8 @@
 /* snapshot.c - loads all or nothing, and counts who uses it. */
 #include "snapshot.h"
 
+#include <string.h>
+
 #include "../admin/conf.h"
 #include "../admin/log.h"
 #include "../auth/credentials.h"
@@ -76,7 +78,14 @@ static bool snapshot_get_tls(struct snapshot *snapshot, FILE *complaints)
 
 struct tls_context *snapshot_tls(const struct snapshot *snapshot, const struct conf_database *database)
 {
-    return snapshot->server_tls[database - snapshot->conf->databases];
+    const struct conf *conf = snapshot->conf;
+    for (size_t i = 0; i < conf->ndatabases; i++)
+        if (&conf->databases[i] == database)
+            return snapshot->server_tls[i];
+    for (size_t i = 0; i < conf->ndatabases; i++)
+        if (strcmp(conf->databases[i].name, database->name) == 0)
+            return snapshot->server_tls[i];
+    return NULL;
 }
 
 /* ---- log-ins ---- */

@@ -37,7 +37,8 @@ void snapshot_unref(struct snapshot *snapshot);
  * can log in. */
 void snapshot_announce(const struct snapshot *snapshot, const struct snapshot *old);
 
-/* What connections to the servers of this line (of snapshot->conf) are made from; NULL when none of them has TLS. */
+/* What connections to the servers of this line are made from; NULL when none of them has TLS. For a line of other
+ * settings than snapshot->conf it is what the line of that name is now. */
 struct tls_context *snapshot_tls(const struct snapshot *snapshot, const struct conf_database *database);
 
 #endif

@@ -35,9 +35,8 @@ struct upstream {
     struct upstream_setup setup;
     const struct conf_database *database;
     struct negotiation negotiation;
-    struct sockaddr_storage address; /* the present one */
-    socklen_t address_len;
-    struct addrinfo *addresses; /* what the resolver answered */
+    struct server_address address; /* the present one */
+    struct addrinfo *addresses;    /* what the resolver answered */
     const struct addrinfo *next_address;
     upstream_on_done on_done;
     void *owner;
@@ -97,8 +96,10 @@ static void upstream_finish(struct upstream *upstream, int fd, const char *why)
 {
     struct tls *tls = fd >= 0 ? negotiate_take(&upstream->negotiation) : NULL;
     upstream->is_over = true;
-    upstream->on_done(upstream->owner,
-                      &(struct upstream_result){.fd = fd, .host_index = (int)upstream->host, .tls = tls, .why = why});
+    upstream->on_done(
+        upstream->owner,
+        &(struct upstream_result){
+            .fd = fd, .host_index = (int)upstream->host, .address = upstream->address, .tls = tls, .why = why});
     upstream_release(upstream);
 }
 
@@ -182,9 +183,9 @@ static void upstream_done(struct upstream *upstream)
 /* How the present host is to be reached; `allow` and `prefer` turn round when the session says so. */
 static enum conf_sslmode upstream_mode(const struct upstream *upstream)
 {
-    if (!upstream->setup.tls)
+    if (!upstream->setup.tls && upstream->target.tls != TARGET_WITH_TLS)
         return CONF_SSL_DISABLE;
-    enum conf_sslmode mode = tls_mode_for_host(upstream->setup.conf, upstream->database, upstream->host);
+    enum conf_sslmode mode = tls_mode_for_host(upstream->target.conf, upstream->database, upstream->host);
     if (upstream->target.tls == TARGET_WITH_TLS && mode < CONF_SSL_REQUIRE)
         return CONF_SSL_REQUIRE;
     if (mode == CONF_SSL_ALLOW || (mode == CONF_SSL_PREFER && upstream->target.tls == TARGET_WITHOUT_TLS))
@@ -219,7 +220,7 @@ static void upstream_negotiate(struct upstream *upstream)
 
 static bool upstream_is_direct(const struct upstream *upstream)
 {
-    struct conf_server_leg leg = conf_server_leg(upstream->setup.conf, upstream->database);
+    struct conf_server_leg leg = conf_server_leg(upstream->target.conf, upstream->database);
     return leg.sslnegotiation == CONF_SSLNEGOTIATION_DIRECT;
 }
 
@@ -227,6 +228,10 @@ static void upstream_connected(struct upstream *upstream)
 {
     if (upstream->is_again || upstream_mode(upstream) == CONF_SSL_DISABLE) {
         upstream_done(upstream);
+        return;
+    }
+    if (!upstream->setup.tls) { /* a cancel request, behind a reload */
+        upstream_dial_failed(upstream, "its session has TLS, which its [databases] line has no more");
         return;
     }
     upstream->is_negotiating = true;
@@ -303,13 +308,15 @@ static void upstream_pause(struct upstream *upstream)
 /* To the present address. */
 static void upstream_connect(struct upstream *upstream)
 {
-    const struct sockaddr *address = (const struct sockaddr *)&upstream->address;
+    struct sockaddr_storage storage = {.ss_family = AF_UNSPEC};
+    const struct sockaddr *address = (const struct sockaddr *)&storage;
+    memcpy(&storage, upstream->address.bytes, upstream->address.len);
     upstream->fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (upstream->fd < 0) {
         upstream_dial_failed(upstream, strerror(errno));
         return;
     }
-    if (connect(upstream->fd, address, upstream->address_len) == 0)
+    if (connect(upstream->fd, address, upstream->address.len) == 0)
         upstream_connected(upstream);
     else if (errno == EINPROGRESS || errno == EINTR)
         upstream_wait(upstream, UV_WRITABLE);
@@ -321,9 +328,9 @@ static void upstream_connect(struct upstream *upstream)
 
 static void upstream_dial(struct upstream *upstream, const void *address, socklen_t len)
 {
-    assert(len <= sizeof upstream->address);
-    memcpy(&upstream->address, address, len);
-    upstream->address_len = len;
+    assert(len <= sizeof upstream->address.bytes);
+    memcpy(upstream->address.bytes, address, len);
+    upstream->address.len = (uint8_t)len;
     upstream->is_again = false;
     upstream_connect(upstream);
 }
@@ -390,7 +397,9 @@ static void upstream_dial_host(struct upstream *upstream)
     int port = upstream->database->hosts[upstream->host].port;
     struct sockaddr_in ip4;
     struct sockaddr_in6 ip6;
-    if (host[0] == '/')
+    if (upstream->target.address.len > 0)
+        upstream_dial(upstream, upstream->target.address.bytes, upstream->target.address.len);
+    else if (host[0] == '/')
         upstream_dial_unix(upstream, host, port);
     else if (uv_ip4_addr(host, port, &ip4) == 0)
         upstream_dial(upstream, &ip4, sizeof ip4);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "../protocol/address.h"
 #include "../protocol/bytes.h"
 
 struct conf;
@@ -18,22 +19,22 @@ struct tls_context;
 struct upstream;
 
 struct upstream_result {
-    int fd;          /* connected to that host of the target; -1: to none */
-    int host_index;  /* of the target's hosts */
-    struct tls *tls; /* on the connection; NULL: in clear text. Both are the callee's */
-    const char *why; /* fd < 0: what failed, for a person */
+    int fd;                        /* connected to that host of the target; -1: to none */
+    int host_index;                /* of the target's hosts */
+    struct server_address address; /* of that host; set where fd >= 0 */
+    struct tls *tls;               /* on the connection; NULL: in clear text. This and fd are the callee's */
+    const char *why;               /* fd < 0: what failed, for a person */
 };
 
 /* The upstream is gone when it is called. */
 typedef void (*upstream_on_done)(void *owner, const struct upstream_result *result);
 
 struct upstream_setup {
-    const struct conf *conf;
     struct tls_context *tls; /* the line's; NULL: none of its hosts is reached with TLS */
     uint64_t timeout_ms; /* bounds each address, TLS included, and each name look-up; 0: the system's own time-out */
 };
 
-/* NULL when out of memory. The target's database and what the setup names must live until the call-back or the cancel.
+/* NULL when out of memory. The target's settings and what the setup names must live until the call-back or the cancel.
  */
 struct upstream *upstream_new(uv_loop_t *loop, const struct session_target *target, const struct upstream_setup *setup,
                               upstream_on_done on_done, void *owner) MUST_USE;

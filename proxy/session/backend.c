@@ -293,8 +293,12 @@ static enum action reply_key(struct session *session, struct pending *head, stru
     buf_put_span(&session->cancel_key, key);
     if (session->cancel_key.failed)
         return session_nomem(session);
-    cancel_map_add(session->env->cancels, key, session->database->name, session->host_index,
-                   session->is_tls[SIDE_BACKEND]);
+    cancel_map_add(session->env->cancels, key,
+                   &(struct cancel_route){.conf = session->conf,
+                                          .database = session->database,
+                                          .host_index = session->host_index,
+                                          .address = session->server,
+                                          .is_tls = session->is_tls[SIDE_BACKEND]});
     return ACTION_FORWARD;
 }
 

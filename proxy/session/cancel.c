@@ -2,16 +2,15 @@
 #include "cancel.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "../admin/conf.h"
 
 #define SLOTS 4096 /* a power of two */
 
 struct entry {
     struct entry *next;
-    char database[64];
-    int host_index;
-    bool is_tls;
+    struct cancel_route route;
     size_t key_len;
     uint8_t key[];
 };
@@ -31,6 +30,14 @@ struct cancel_map *cancel_map_new(void)
     return map;
 }
 
+static void entry_free(struct entry *entry)
+{
+    if (!entry)
+        return;
+    conf_unref(entry->route.conf);
+    mem_free(entry);
+}
+
 void cancel_map_free(struct cancel_map *map)
 {
     if (!map)
@@ -39,7 +46,7 @@ void cancel_map_free(struct cancel_map *map)
         while (map->slots[i]) {
             struct entry *entry = map->slots[i];
             map->slots[i] = entry->next;
-            mem_free(entry);
+            entry_free(entry);
         }
     }
     pthread_mutex_destroy(&map->lock);
@@ -67,14 +74,13 @@ static struct entry **find(struct cancel_map *map, struct span key)
     return at;
 }
 
-void cancel_map_add(struct cancel_map *map, struct span key, const char *database, int host_index, bool is_tls)
+void cancel_map_add(struct cancel_map *map, struct span key, const struct cancel_route *route)
 {
     struct entry *entry = map ? mem_zalloc(sizeof *entry + key.len) : NULL;
     if (!entry)
         return;
-    snprintf(entry->database, sizeof entry->database, "%s", database);
-    entry->host_index = host_index;
-    entry->is_tls = is_tls;
+    entry->route = *route;
+    conf_ref(route->conf);
     entry->key_len = key.len;
     memcpy(entry->key, key.ptr, key.len);
     pthread_mutex_lock(&map->lock);
@@ -82,7 +88,7 @@ void cancel_map_add(struct cancel_map *map, struct span key, const char *databas
     if (*at) { /* a server came back with the key of an old one: the new one counts */
         struct entry *old = *at;
         *at = old->next;
-        mem_free(old);
+        entry_free(old);
         at = find(map, key);
     }
     *at = entry;
@@ -99,19 +105,18 @@ void cancel_map_remove(struct cancel_map *map, struct span key)
     if (entry)
         *at = entry->next;
     pthread_mutex_unlock(&map->lock);
-    mem_free(entry);
+    entry_free(entry);
 }
 
-bool cancel_map_find(struct cancel_map *map, struct span key, char *name, size_t size, int *host_index, bool *is_tls)
+bool cancel_map_find(struct cancel_map *map, struct span key, struct cancel_route *route)
 {
     if (!map)
         return false;
     pthread_mutex_lock(&map->lock);
     const struct entry *entry = *find(map, key);
     if (entry) {
-        snprintf(name, size, "%s", entry->database);
-        *host_index = entry->host_index;
-        *is_tls = entry->is_tls;
+        *route = entry->route;
+        conf_ref(route->conf);
     }
     pthread_mutex_unlock(&map->lock);
     return entry != NULL;

@@ -6,20 +6,30 @@
 #ifndef CANCEL_H
 #define CANCEL_H
 
+#include "../protocol/address.h"
 #include "../protocol/bytes.h"
 
 struct cancel_map;
+struct conf;
+struct conf_database;
+
+/* Where a session is, and how it got there. */
+struct cancel_route {
+    struct conf *conf;                    /* its settings, counted ... */
+    const struct conf_database *database; /* ... and its line of them */
+    int host_index;
+    struct server_address address; /* a name may stand for other machines the next time */
+    bool is_tls;
+};
 
 struct cancel_map *cancel_map_new(void);
 void cancel_map_free(struct cancel_map *map);
 
-/* Notes a key (process id and secret, as in BackendKeyData). A map that is NULL, or memory that runs out, only means
- * that the request goes nowhere. `database` is the name of the [databases] line; `is_tls`: the server was reached with
- * TLS. */
-void cancel_map_add(struct cancel_map *map, struct span key, const char *database, int host_index, bool is_tls);
+/* Notes a key (process id and secret, as in BackendKeyData); the route is copied, with a reference of its own to the
+ * settings. A map that is NULL, or memory that runs out, only means that the request goes nowhere. */
+void cancel_map_add(struct cancel_map *map, struct span key, const struct cancel_route *route);
 void cancel_map_remove(struct cancel_map *map, struct span key);
-/* Copies the line's name to name[size]. False when the key is unknown. */
-bool cancel_map_find(struct cancel_map *map, struct span key, char *name, size_t size, int *host_index,
-                     bool *is_tls) MUST_USE;
+/* The reference to the settings is the caller's. False when the key is unknown. */
+bool cancel_map_find(struct cancel_map *map, struct span key, struct cancel_route *route) MUST_USE;
 
 #endif

@@ -214,6 +214,7 @@ struct session {
     bool dropping;         /* DEALLOCATE ALL or DISCARD ALL may be unanswered */
     bool closes_unnamed;   /* a Query was answered here: the server still has an unnamed statement that it would take */
     int host_index;
+    struct server_address server; /* where that host was reached, or is to be */
     uint64_t id;
     uint64_t group;    /* counts Syncs and Queries forwarded */
     uint32_t prepared; /* counts PREPAREs with types */

@@ -25,17 +25,12 @@ static void connect_to(struct session *session, const struct conf_database *data
         session_move(session, STATE_CONNECT);
 }
 
-/* The key was made by the server and relayed, so the request goes to that server as it is, encrypted if the session is;
- * an unknown one goes nowhere. */
+/* The key was made by the server and relayed, so the request goes to that server as it is, by the session's own
+ * settings and encrypted if the session is; an unknown one goes nowhere. */
 static void cancel(struct session *session, struct span packet, struct span key)
 {
-    char name[64];
-    int host_index = -1;
-    bool is_tls = false;
-    const struct conf_database *database = NULL;
-    if (cancel_map_find(session->env->cancels, key, name, sizeof name, &host_index, &is_tls))
-        database = conf_find_database(session->conf, name);
-    if (!database || (size_t)host_index >= database->nhosts) {
+    struct cancel_route route;
+    if (!cancel_map_find(session->env->cancels, key, &route)) {
         log_stranger(LOG_OF_CANCEL, LOG_INFO,
                      "C-%llu: (nodb)/(nouser)@%s closing because: cancel request with an unknown key",
                      (unsigned long long)session->id, session->peer);
@@ -44,9 +39,12 @@ static void cancel(struct session *session, struct span packet, struct span key)
     }
     stats_add(session->env->stats, STATS_CANCELS);
     session->is_cancel = true;
-    session->redial = is_tls ? TARGET_WITH_TLS : TARGET_WITHOUT_TLS;
+    session->redial = route.is_tls ? TARGET_WITH_TLS : TARGET_WITHOUT_TLS;
+    session->server = route.address;
+    conf_unref(session->conf);
+    session->conf = route.conf;
     buf_put_span(&session->startup, packet);
-    connect_to(session, database, host_index);
+    connect_to(session, route.database, route.host_index);
 }
 
 /* "database", and whatever the server reads as true; a value that it cannot read is an error there. It takes any

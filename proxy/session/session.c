@@ -337,9 +337,12 @@ static void log_server(const struct session *session, const struct channel *chan
            channel ? channel->version : "no", channel ? "/" : "", channel ? channel->cipher : "");
 }
 
-void session_connected(struct session *session, int host_index, const struct channel *channel)
+void session_connected(struct session *session, int host_index, const struct server_address *address,
+                       const struct channel *channel)
 {
     session->host_index = host_index;
+    if (address)
+        session->server = *address;
     session->is_answered = false;
     log_server(session, channel);
     if (!secure_note(session, SIDE_BACKEND, channel) ||
@@ -400,6 +403,7 @@ struct session_target session_target(const struct session *session)
     return (struct session_target){.conf = session->conf,
                                    .database = session->database,
                                    .host_index = session->host_index,
+                                   .address = session->server,
                                    .is_cancel = session->is_cancel,
                                    .tls = session->redial};
 }

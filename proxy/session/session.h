@@ -55,6 +55,7 @@ struct session_target {
     const struct conf *conf;              /* what the session goes by, ... */
     const struct conf_database *database; /* ... and its line: hosts and ports */
     int host_index;                       /* >= 0: this host only (a cancel request, a second try); -1: try all */
+    struct server_address address;        /* of that host: this one only; len 0: all that its name stands for */
     bool is_cancel;
     enum {
         TARGET_AS_CONFIGURED,
@@ -90,9 +91,10 @@ void session_secret(struct session *session, const struct secret *secret, const 
 const char *session_user(const struct session *session);
 const char *session_dbname(const struct session *session);
 
-/* The server link is up, on hosts[host_index] of the target, encrypted if `channel` is not NULL; or could not be made
- * (`why` is for the client and the log). */
-void session_connected(struct session *session, int host_index, const struct channel *channel);
+/* The server link is up, on hosts[host_index] of the target at this address (NULL: not known), encrypted if `channel`
+ * is not NULL; or could not be made (`why` is for the client and the log). */
+void session_connected(struct session *session, int host_index, const struct server_address *address,
+                       const struct channel *channel);
 void session_unreachable(struct session *session, const char *why);
 
 /* One side has gone: `why` is for the log ("client closed the connection", "Connection reset by peer"). */

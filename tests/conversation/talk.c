@@ -193,7 +193,7 @@ static void connect_if_asked(struct run *run)
         run->backend = backend_new(&run->talk->server);
     }
     backend_encrypt(run->backend, is_tls);
-    session_connected(run->session, 0, is_tls ? &channel : NULL);
+    session_connected(run->session, 0, NULL, is_tls ? &channel : NULL);
     carry(run);
 }
 
@@ -318,7 +318,8 @@ void talk_run_failing(const struct talk *talk, const struct talk_cut *cut, long 
     if (talk->configure)
         talk->configure(conf);
     struct cancel_map *cancels = cancel_map_new();
-    cancel_map_add(cancels, span_of(cancel_key, sizeof cancel_key), "*", 0, false);
+    cancel_map_add(cancels, span_of(cancel_key, sizeof cancel_key),
+                   &(struct cancel_route){.conf = conf, .database = conf->databases});
     struct census *census = census_new();
     run.env = (struct session_env){.conf = conf,
                                    .keyring = talk_keyring(),

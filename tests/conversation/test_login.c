@@ -98,7 +98,7 @@ static bool obey(struct run *run)
         break;
     case SESSION_CONNECT:
         run->is_connected = true;
-        session_connected(run->session, 0, run->server.shown ? &run->back : NULL);
+        session_connected(run->session, 0, NULL, run->server.shown ? &run->back : NULL);
         break;
     default: return false;
     }

@@ -4,6 +4,7 @@ import re
 import resource
 import signal
 import subprocess
+import threading
 
 import psycopg
 import pytest
@@ -176,6 +177,28 @@ def test_rotated_keys_lose_no_cursor(make_proxy, run_dir, feed):
     proxy.stop()
     proxy.start(cursor_key_file=keys)
     assert next_page(proxy, feed, cursor) == [6, 7, 8, 9, 10]
+
+
+def test_a_cancel_request_goes_where_its_session_is(make_proxy, server):
+    """A line that names another server now does not take the cancel requests of those who are still on the old one."""
+    proxy = make_proxy()
+    with proxy.connect() as conn:
+        proxy.databases = {"*": "host=127.0.0.1 port=1"}
+        proxy.write_conf()
+        proxy.reload()
+        wait_log(proxy, "reloaded")
+        canceller = threading.Thread(target=_cancel_sleeper, args=(conn, server))
+        canceller.start()
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            conn.execute("SELECT pg_sleep(60)")
+        canceller.join()
+
+
+def _cancel_sleeper(conn, server):
+    with server.connect() as watch:
+        clusters.wait_until(lambda: watch.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s AND wait_event = 'PgSleep'",
+                                                  (conn.info.backend_pid,)).fetchone(), "nobody sleeps")
+    conn.cancel()
 
 
 # ---- starting ---------------------------------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ static void obey(struct login *login)
         case SESSION_CONNECT:
             require(login->relays || (!login->client.is_wrong && login->lookup < 2));
             login->is_connected = true;
-            session_connected(login->session, 0, login->server.shown ? &login->back : NULL);
+            session_connected(login->session, 0, NULL, login->server.shown ? &login->back : NULL);
             break;
         default: return;
         }

@@ -47,7 +47,7 @@ static void log_in(struct half *half)
                                       "Z\0\0\0\5I";
     feed(half, SIDE_FRONTEND, span_of(startup, sizeof startup));
     require(session_next(half->session) == SESSION_CONNECT);
-    session_connected(half->session, 0, NULL);
+    session_connected(half->session, 0, NULL, NULL);
     feed(half, SIDE_BACKEND, span_of(greeting, sizeof greeting - 1));
     require(session_is_up(half->session) && session_is_idle(half->session));
     buf_clear(&half->sent[SIDE_FRONTEND]);

@@ -92,8 +92,10 @@ void session_feed(struct session *session, enum side from, struct span bytes)
         session->next = SESSION_CONNECT;
 }
 
-void session_connected(struct session *session, int host_index, const struct channel *channel)
+void session_connected(struct session *session, int host_index, const struct server_address *address,
+                       const struct channel *channel)
 {
+    (void)address;
     session->is_tls[SIDE_BACKEND] = channel != NULL;
     assert_int_equal(host_index, 0);
     session->connected++;
@@ -165,8 +167,7 @@ enum session_next session_next(const struct session *session)
 
 struct session_target session_target(const struct session *session)
 {
-    (void)session;
-    return (struct session_target){.database = &database, .host_index = -1};
+    return (struct session_target){.conf = session->env->conf, .database = &database, .host_index = -1};
 }
 
 bool session_reads(const struct session *session, enum side side)
@@ -227,6 +228,7 @@ static inline int set_up(void **state)
         (struct conf){.max_client_conn = 10, .server_tls = {.ca_file = none, .cert_file = none, .key_file = none}};
     database.sslmode = CONF_SSL_INHERIT;
     bench->conf.databases = &database;
+    bench->conf.ndatabases = 1;
     bench->snapshot =
         (struct snapshot){.refs = 1, .conf = &bench->conf, .client_tls = client_tls, .server_tls = &server_tls};
     bench->env.session.conf = &bench->conf;

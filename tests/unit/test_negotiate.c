@@ -304,10 +304,10 @@ static void on_tick(uv_timer_t *timer)
         uv_close((uv_handle_t *)timer, NULL);
 }
 
-static struct answer run_upstream(const struct conf *conf, const struct session_target *target)
+static struct answer run_upstream(const struct session_target *target)
 {
     struct answer answer = {.fd = -1};
-    struct upstream_setup setup = {.conf = conf, .tls = for_servers};
+    struct upstream_setup setup = {.tls = for_servers};
     uv_loop_t loop;
     uv_timer_t timer = {.data = &answer};
     assert_int_equal(uv_loop_init(&loop), 0);
@@ -368,9 +368,9 @@ static void every_mode_meets_every_server(void **state)
                 conf->server_tls.sslmode = (enum conf_sslmode)mode;
         conf->server_tls_sslnegotiation = is_direct ? CONF_SSLNEGOTIATION_DIRECT : CONF_SSLNEGOTIATION_POSTGRES;
         assert_int_equal(pthread_create(&thread, NULL, serve_all, &scripted), 0);
-        struct session_target target = {.database = conf->databases, .host_index = -1};
+        struct session_target target = {.conf = conf, .database = conf->databases, .host_index = -1};
         target.tls = (unsigned)cases[i].tls;
-        struct answer answer = run_upstream(conf, &target);
+        struct answer answer = run_upstream(&target);
         pthread_join(thread, NULL);
         if ((answer.fd < 0 ? NONE : answer.is_tls ? TLS : PLAIN) != cases[i].expected)
             fail_msg("%zu: fd %d tls %d %s", i, answer.fd, answer.is_tls, answer.why);
@@ -395,13 +395,36 @@ static void the_next_host_is_tried(void **state)
         database.hosts[i].host = loopback;
         assert_int_equal(pthread_create(&threads[i], NULL, serve_all, &scripted[i]), 0);
     }
-    struct answer answer = run_upstream(conf, &(struct session_target){.database = &database, .host_index = -1});
+    struct answer answer =
+        run_upstream(&(struct session_target){.conf = conf, .database = &database, .host_index = -1});
     assert_true(answer.fd >= 0 && answer.is_tls);
     assert_int_equal(answer.host, 1);
     for (int i = 0; i < 2; i++) {
         pthread_join(threads[i], NULL);
         close(scripted[i].listener);
     }
+    conf_unref(conf);
+}
+
+/* A cancel request of a session with TLS, behind a reload that took TLS away: its key never goes in clear text. */
+static void without_its_context_it_is_not_reached(void **state)
+{
+    int port;
+    int listener = listen_somewhere(&port);
+    struct conf *conf = conf_default("127.0.0.1", port);
+    struct answer answer = {.fd = -1};
+    uv_loop_t loop;
+    (void)state;
+    struct session_target target = {
+        .conf = conf, .database = conf->databases, .host_index = 0, .is_cancel = true, .tls = TARGET_WITH_TLS};
+    assert_int_equal(uv_loop_init(&loop), 0);
+    upstream_start(upstream_new(&loop, &target, &(struct upstream_setup){.tls = NULL}, on_done, &answer));
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    assert_int_equal(answer.calls, 1);
+    assert_int_equal(answer.fd, -1);
+    assert_non_null(strstr(answer.why, "has no more"));
+    close(listener);
     conf_unref(conf);
 }
 
@@ -415,8 +438,8 @@ static void silence_is_bounded(void **state)
     struct conf *conf = conf_default("127.0.0.1", port);
     (void)state;
     conf->server_tls.sslmode = CONF_SSL_REQUIRE;
-    struct upstream_setup setup = {.conf = conf, .tls = for_servers, .timeout_ms = 20};
-    struct session_target target = {.database = conf->databases, .host_index = -1};
+    struct upstream_setup setup = {.tls = for_servers, .timeout_ms = 20};
+    struct session_target target = {.conf = conf, .database = conf->databases, .host_index = -1};
     assert_int_equal(uv_loop_init(&loop), 0);
     struct upstream *upstream = upstream_new(&loop, &target, &setup, on_done, &answer);
     upstream_start(upstream);
@@ -441,8 +464,8 @@ static void cancelling_in_the_handshake_leaves_nothing(void **state)
     struct conf *conf = conf_default("127.0.0.1", port);
     (void)state;
     conf->server_tls.sslmode = CONF_SSL_REQUIRE;
-    struct upstream_setup setup = {.conf = conf, .tls = for_servers};
-    struct session_target target = {.database = conf->databases, .host_index = -1};
+    struct upstream_setup setup = {.tls = for_servers};
+    struct session_target target = {.conf = conf, .database = conf->databases, .host_index = -1};
     assert_int_equal(uv_loop_init(&loop), 0);
     struct upstream *upstream = upstream_new(&loop, &target, &setup, on_done, &answer);
     upstream_start(upstream);
@@ -474,6 +497,7 @@ int main(void)
         cmocka_unit_test(memory_runs_out_anywhere),
         cmocka_unit_test(every_mode_meets_every_server),
         cmocka_unit_test(the_next_host_is_tried),
+        cmocka_unit_test(without_its_context_it_is_not_reached),
         cmocka_unit_test(silence_is_bounded),
         cmocka_unit_test(cancelling_in_the_handshake_leaves_nothing),
     };

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
+#include <netdb.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -25,8 +27,22 @@ struct answer {
     int calls;
     int fd;
     int host;
+    struct server_address address;
     char why[512];
 };
+
+/* A name of two machines, as DNS that goes round tells it: the other one each time. The loop's library calls this. */
+#define ROUND_ROBIN "round.robin.test"
+static const char *const machines[] = {"127.0.0.2", "127.0.0.3"};
+
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **out)
+{
+    static unsigned turn; /* one look-up at a time */
+    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+    *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+    bool is_round = name && strcmp(name, ROUND_ROBIN) == 0;
+    return real(is_round ? machines[turn++ % 2] : name, service, hints, out);
+}
 
 static char directory[] = "/tmp/pgseek-upstream-XXXXXX";
 static const struct upstream_setup no_tls;
@@ -37,15 +53,17 @@ static void on_done(void *owner, const struct upstream_result *result)
     answer->calls++;
     answer->fd = result->fd;
     answer->host = result->host_index;
+    answer->address = result->address;
     assert_null(result->tls);
     snprintf(answer->why, sizeof answer->why, "%s", result->why ? result->why : "");
 }
 
-/* A port of 127.0.0.1 that is listened on, or with `closed` one that nobody listens on. */
-static int make_port(int *listener, bool closed)
+/* A port of this machine, or any that is free, listened on unless `closed`. */
+static int make_port_at(const char *machine, int port, int *listener, bool closed)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     socklen_t len = sizeof address;
+    assert_int_equal(inet_pton(AF_INET, machine, &address.sin_addr), 1);
     *listener = socket(AF_INET, SOCK_STREAM, 0);
     assert_int_equal(bind(*listener, (const struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(getsockname(*listener, (struct sockaddr *)&address, &len), 0);
@@ -54,17 +72,26 @@ static int make_port(int *listener, bool closed)
     return ntohs(address.sin_port);
 }
 
-static struct answer connect_to(const struct conf_database *database, int host_index)
+static int make_port(int *listener, bool closed)
+{
+    return make_port_at("127.0.0.1", 0, listener, closed);
+}
+
+static struct answer connect_to_target(const struct session_target *target)
 {
     struct answer answer = {.fd = -1};
-    struct session_target target = {.database = database, .host_index = host_index};
     uv_loop_t loop;
     assert_int_equal(uv_loop_init(&loop), 0);
-    upstream_start(upstream_new(&loop, &target, &no_tls, on_done, &answer));
+    upstream_start(upstream_new(&loop, target, &no_tls, on_done, &answer));
     uv_run(&loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&loop), 0); /* nothing is left behind */
     assert_int_equal(answer.calls, 1);
     return answer;
+}
+
+static struct answer connect_to(const struct conf_database *database, int host_index)
+{
+    return connect_to_target(&(struct session_target){.database = database, .host_index = host_index});
 }
 
 static void hosts_are_tried_in_order(void **state)
@@ -110,6 +137,44 @@ static void hosts_are_tried_in_order(void **state)
     }
     close(open_fd);
     close(shut_fd);
+}
+
+/* The last number of the address that the other end has; closes ours. */
+static uint8_t machine_of(int fd)
+{
+    struct sockaddr_in address;
+    socklen_t len = sizeof address;
+    assert_true(fd >= 0);
+    assert_int_equal(getpeername(fd, (struct sockaddr *)&address, &len), 0);
+    close(fd);
+    return (uint8_t)ntohl(address.sin_addr.s_addr);
+}
+
+/* A cancel request goes to the machine that its session is on, whatever the name stands for by then. */
+static void a_known_address_is_the_only_one(void **state)
+{
+    char name[] = ROUND_ROBIN, gone[] = "no.such.name.invalid";
+    struct conf_database database = {.nhosts = 1, .hosts = {{.host = name}}};
+    int listeners[2];
+    (void)state;
+    int port = make_port_at(machines[0], 0, &listeners[0], false);
+    assert_int_equal(make_port_at(machines[1], port, &listeners[1], false), port);
+    database.hosts[0].port = port;
+    for (int i = 0; i < 2; i++) { /* either machine */
+        database.hosts[0].host = name;
+        struct answer session = connect_to(&database, -1);
+        uint8_t machine = machine_of(session.fd);
+        for (int k = 0; k < 3; k++) {
+            struct answer cancel = connect_to_target(
+                &(struct session_target){.database = &database, .host_index = 0, .address = session.address});
+            assert_int_equal(machine_of(cancel.fd), machine);
+            database.hosts[0].host = gone; /* the name need not even be known any more */
+        }
+        database.hosts[0].host = name;
+        assert_int_not_equal(machine_of(connect_to(&database, 0).fd), machine);
+    }
+    close(listeners[0]);
+    close(listeners[1]);
 }
 
 static void the_last_word_names_all(void **state)
@@ -218,7 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hosts_are_tried_in_order),          cmocka_unit_test(the_last_word_names_all),
         cmocka_unit_test(many_failures_are_cut_not_overrun), cmocka_unit_test(a_full_socket_is_waited_for),
-        cmocka_unit_test(cancelling_leaves_nothing),
+        cmocka_unit_test(cancelling_leaves_nothing),         cmocka_unit_test(a_known_address_is_the_only_one),
     };
     return cmocka_run_group_tests_name("upstream", tests, set_up, tear_down);
 }

@@ -11,7 +11,8 @@
 
 #define MAX_SMALL 65536           /* replies that are short by nature */
 #define MAX_ERROR WIRE_MAX_LENGTH /* a RAISE can say as much as a row can */
-#define MAX_OURS (1u << 20)       /* any reply to a statement of ours */
+#define MAX_OURS (1u << 20)       /* any reply to a statement of ours, but an error: it may quote the client's value */
+#define MAX_FORMATS (1u << 18)    /* one for each of 65,535 columns */
 #define MAX_ROW WIRE_MAX_LENGTH   /* a row of a page: as long as a row can be */
 
 typedef enum action reply_fn(struct session *session, struct pending *head, struct span message);
@@ -309,14 +310,14 @@ static const struct rule {
     size_t max;    /* length up to which it is needed whole */
     bool anywhere; /* needs no head */
 } rules[256] = {
-    ['1'] = {reply_parse, MAX_SMALL, false},   ['2'] = {reply_bind, MAX_SMALL, false},
-    ['3'] = {reply_close, MAX_SMALL, false},   ['t'] = {reply_params, 1u << 20, false},
-    ['T'] = {reply_columns, 8u << 20, false},  ['n'] = {reply_no_data, MAX_SMALL, false},
-    ['D'] = {reply_row, MAX_ROW, false},       ['C'] = {reply_end, MAX_SMALL, false},
-    ['I'] = {reply_end, MAX_SMALL, false},     ['s'] = {reply_end, MAX_SMALL, false},
-    ['G'] = {reply_copy_in, MAX_SMALL, false}, ['W'] = {reply_copy_in, MAX_SMALL, false},
-    ['E'] = {error_reply, MAX_ERROR, false},   ['Z'] = {reply_ready, MAX_SMALL, false},
-    ['S'] = {reply_status, MAX_SMALL, true},   ['K'] = {reply_key, MAX_SMALL, false},
+    ['1'] = {reply_parse, MAX_SMALL, false},     ['2'] = {reply_bind, MAX_SMALL, false},
+    ['3'] = {reply_close, MAX_SMALL, false},     ['t'] = {reply_params, 1u << 20, false},
+    ['T'] = {reply_columns, 8u << 20, false},    ['n'] = {reply_no_data, MAX_SMALL, false},
+    ['D'] = {reply_row, MAX_ROW, false},         ['C'] = {reply_end, MAX_SMALL, false},
+    ['I'] = {reply_end, MAX_SMALL, false},       ['s'] = {reply_end, MAX_SMALL, false},
+    ['G'] = {reply_copy_in, MAX_FORMATS, false}, ['W'] = {reply_copy_in, MAX_FORMATS, false},
+    ['E'] = {error_reply, MAX_ERROR, false},     ['Z'] = {reply_ready, MAX_SMALL, false},
+    ['S'] = {reply_status, MAX_SMALL, true},     ['K'] = {reply_key, MAX_SMALL, false},
     ['N'] = {reply_notice, MAX_ERROR, true},
 };
 
@@ -338,9 +339,34 @@ size_t backend_needs(struct session *session, uint8_t type, size_t total)
         return login_needs(session, total);
     if (!rule->reply || session->opaque || (!head && !rule->anywhere))
         return 0;
-    if (total > rule->max || (head && is_ours(head) && total > MAX_OURS))
+    if (total > rule->max || (head && is_ours(head) && type != 'E' && total > MAX_OURS))
         return 0;
     return passes_by(head, type) ? 0 : total;
+}
+
+/* What is too long to be looked at and legal all the same: the session goes on without it. */
+static bool may_be_long(struct session *session, const struct pending *head, uint8_t type, bool *drop)
+{
+    bool is_asked = head && (head->role == ROLE_CONTEXT || head->role == ROLE_FACTS);
+    if (type == 'S' && session->tagging) /* search_path, or an extension's: no other value is longer than a name */
+        session->tagging->context_valid = false;
+    if (type == 'D' && is_asked) /* a search_path of a megabyte: nothing is known then, and the page is passed */
+        session->tagging->inquiry.catalog.failed = true;
+    /* The plan of very many partitions: no total. A notice of this size, about a text that we sent. */
+    *drop = type == 'N' || (type == 'D' && (is_asked || (head && head->role == ROLE_TOTAL)));
+    return *drop || type == 'S';
+}
+
+/* A description of what is no page: all that is needed of it is that it has come. */
+static bool passes_description(struct session *session, const struct pending *head, uint8_t type)
+{
+    if (type != 'T' || !head || head->role != ROLE_CLIENT || page_of(head))
+        return false;
+    if (head->kind == PENDING_DESCRIBE_STATEMENT || head->kind == PENDING_DESCRIBE_PORTAL)
+        pop_head(session);
+    else if (head->kind != PENDING_QUERY)
+        return false;
+    return true;
 }
 
 enum action backend_stream(struct session *session, uint8_t type, bool *drop)
@@ -356,9 +382,7 @@ enum action backend_stream(struct session *session, uint8_t type, bool *drop)
         login_done(session);
     if (session->opaque || !rule->reply || passes_by(head, type))
         return ACTION_FORWARD;
-    /* The plan of very many partitions: no total. A notice of this size, about a text that we sent. */
-    *drop = type == 'N' || (head && head->role == ROLE_TOTAL && type == 'D');
-    if (*drop)
+    if (may_be_long(session, head, type, drop) || passes_description(session, head, type))
         return ACTION_FORWARD;
     if (!head) /* an error or notice out of turn is the server's own way to say goodbye */
         return type == 'E' || rule->anywhere ? ACTION_FORWARD : unexpected(session);

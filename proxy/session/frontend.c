@@ -109,6 +109,8 @@ static enum action stream_bind(struct session *session, size_t total, struct spa
     struct span portal;
     struct span statement;
     bool is_named = wire_peek_bind(body, &portal, &statement);
+    if (is_named && total > MAX_TAGGED_BIND && name_may_return(session, statement))
+        return ACTION_HOLD; /* whose it is, an answer that is owed will tell */
     if (is_named && total > MAX_TAGGED_BIND && matters(session, statement)) {
         session_fatal(session, "54000", "a Bind of a tagged statement is longer than 64 MB",
                       "Bind large values to untagged statements.");

@@ -180,7 +180,9 @@ static size_t begin_message(struct session *session, const struct direction *way
         bool drops = false;
         enum action action =
             way->stream(session, bytes->ptr[0], total, span_of(bytes->ptr + WIRE_HEADER, have - WIRE_HEADER), &drops);
-        if (action == ACTION_FAIL)
+        if (action == ACTION_HOLD)
+            hold(session, take(bytes, bytes->len), span_of(NULL, 0));
+        if (action == ACTION_FAIL || action == ACTION_HOLD)
             return 0;
         start_stream(in, total, drops);
         *go_on = true;

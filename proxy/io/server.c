@@ -43,6 +43,7 @@ struct server {
     uv_loop_t loop;
     uv_signal_t signals[SERVER_SIGNALS];
     uv_timer_t deadline;
+    uv_timer_t reload; /* runs out at once */
     uv_async_t worker_done;
     struct snapshot *snapshot;
     struct listener_set listeners;
@@ -187,10 +188,18 @@ static void server_reload(struct server *server)
 
 /* ---- signals ---- */
 
-static void server_on_hup(struct server *server)
+static void server_on_reload(uv_timer_t *timer)
 {
+    struct server *server = timer->data;
     if (!server->is_draining)
         server_reload(server);
+}
+
+/* Signals are queued, each of them. Many at once are one reload, and clients of this thread and other signals have
+ * their turn before the next. */
+static void server_on_hup(struct server *server)
+{
+    uv_timer_start(&server->reload, server_on_reload, 0, 0);
 }
 
 static void server_on_term(struct server *server)
@@ -239,8 +248,11 @@ static int server_open_loop(struct server *server)
     int rc = uv_async_init(&server->loop, &server->worker_done, server_on_worker_done);
     if (rc == 0)
         rc = uv_timer_init(&server->loop, &server->deadline);
+    if (rc == 0)
+        rc = uv_timer_init(&server->loop, &server->reload);
     server->worker_done.data = server;
     server->deadline.data = server;
+    server->reload.data = server;
     for (int i = 0; rc == 0 && i < SERVER_SIGNALS; i++) {
         rc = uv_signal_init(&server->loop, &server->signals[i]);
         server->signals[i].data = server;

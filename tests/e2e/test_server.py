@@ -1,5 +1,6 @@
 """The process itself: signals, reload, start and stop, the command line."""
 import os
+import pathlib
 import re
 import resource
 import signal
@@ -130,9 +131,9 @@ def test_reload_takes_new_settings_for_new_sessions(make_proxy):
         assert old.execute("SELECT 1").fetchone() == (1,)
 
 
-def _connection(proxy):
+def _connection(proxy, **options):
     try:
-        return proxy.connect()
+        return proxy.connect(**options)
     except psycopg.OperationalError:
         return None
 
@@ -146,6 +147,27 @@ def test_bad_reload_changes_nothing(make_proxy):
     assert "max_client_con" in proxy.log() and f"{proxy.conf}:" in proxy.log()
     with proxy.connect() as conn:
         assert conn.execute("SELECT 1").fetchone() == (1,)
+
+
+def is_pending(proxy, number):
+    """Whether the kernel has not handed that signal over yet: one more would be lost in it."""
+    status = pathlib.Path(f"/proc/{proxy.process.pid}/status").read_text()
+    return int(re.search(r"^ShdPnd:\s+(\w+)", status, re.M).group(1), 16) >> (number - 1) & 1
+
+
+def test_many_signals_are_one_reload(make_proxy, server):
+    """With a file that takes longer to read than a signal to send. All that came before the last one has been read, and
+    nobody waits for one reload after the other."""
+    proxy = make_proxy({f"d{i}": f"host={server.host} port={server.port} dbname={clusters.DATABASE}" for i in range(5000)}, workers=1)
+    wait_log(proxy, "pgseek is ready")
+    for _ in range(100):
+        proxy.reload()
+        clusters.wait_until(lambda: not is_pending(proxy, signal.SIGHUP), "the signal is not taken")
+    proxy.databases["last"] = proxy.databases["d0"]
+    proxy.write_conf()
+    proxy.reload()
+    clusters.wait_until(lambda: _connection(proxy, dbname="last"), "the last one is not read").close()
+    assert proxy.log().count("got SIGHUP") < 50
 
 
 def test_reload_says_what_needs_a_restart(make_proxy):

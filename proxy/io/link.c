@@ -39,7 +39,11 @@ static ssize_t link_raw_send(const struct link *link, struct iovec *pieces, size
 int link_peek(const struct link *link)
 {
     uint8_t byte;
-    return recv(link->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 1 ? byte : -1;
+    ssize_t got;
+    do
+        got = recv(link->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+    while (got < 0 && errno == EINTR);
+    return got == 1 ? byte : -1;
 }
 
 /* ---- TLS ---- */

@@ -282,8 +282,10 @@ static bool server_start_workers(struct server *server)
     server->workers = mem_zalloc((size_t)wanted * sizeof *server->workers);
     server->cancels = cancel_map_new();
     server->census = census_new();
-    if (!server->workers || !server->cancels || !server->census)
+    if (!server->workers || !server->cancels || !server->census) {
+        log_at(LOG_FATAL, "could not make the workers: no memory or no randomness");
         return false;
+    }
     while (server->nworkers < wanted)
         if (!server_make_worker(server, server->nworkers))
             return false;

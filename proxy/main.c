@@ -86,13 +86,6 @@ static bool arguments_read(struct arguments *arguments, int argc, char **argv)
     return arguments->conf_path && !(arguments->is_verbose && arguments->is_quiet);
 }
 
-static void set_threshold(const struct arguments *arguments, const struct conf *conf)
-{
-    log_threshold = arguments->is_quiet                          ? LOG_WARNING
-                    : arguments->is_verbose || conf->verbose > 0 ? LOG_DEBUG
-                                                                 : LOG_INFO;
-}
-
 static void say(const char *sentence)
 {
     puts(sentence);
@@ -123,10 +116,14 @@ static int serve_main(int argc, char **argv)
     struct conf *conf = conf_load(arguments.conf_path, stderr);
     if (!conf)
         return 1;
-    set_threshold(&arguments, conf);
+    log_set_threshold(arguments.is_quiet, arguments.is_verbose || conf->verbose > 0);
     if (arguments.is_check)
         return check(conf);
-    struct server_options options = {.conf_path = arguments.conf_path, .conf = conf, .is_daemon = arguments.is_daemon};
+    struct server_options options = {.conf_path = arguments.conf_path,
+                                     .conf = conf,
+                                     .is_daemon = arguments.is_daemon,
+                                     .is_verbose = arguments.is_verbose,
+                                     .is_quiet = arguments.is_quiet};
     return server_run(&options);
 }
 

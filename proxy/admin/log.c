@@ -22,6 +22,11 @@ static const char *const log_names[] = {
     [LOG_DEBUG] = "DEBUG", [LOG_INFO] = "LOG", [LOG_WARNING] = "WARNING", [LOG_ERROR] = "ERROR", [LOG_FATAL] = "FATAL",
 };
 
+void log_set_threshold(bool is_quiet, bool is_verbose)
+{
+    log_threshold = is_quiet ? LOG_WARNING : is_verbose ? LOG_DEBUG : LOG_INFO;
+}
+
 static bool log_exchange(int fd)
 {
     int own = log_fd;

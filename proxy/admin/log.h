@@ -15,8 +15,10 @@
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR, LOG_FATAL };
 
-/* Lines below this level are not made. Set at start and on reload by the main thread. */
+/* Lines below this level are not made. */
 extern _Atomic(enum log_level) log_threshold;
+/* At start and on reload, by the main thread: warnings and worse, or DEBUG lines, too. */
+void log_set_threshold(bool is_quiet, bool is_verbose);
 
 /* Logs to the file from now on, or to standard error (NULL or ""). Opening the same path again makes a new file after
  * the old one was moved away. Main thread only; other threads may log meanwhile. False with *why (static text or

@@ -179,6 +179,7 @@ static void server_reload(struct server *server)
     server_warn_of_restart(server->snapshot->conf, snapshot->conf);
     if (!server_open_log(snapshot->conf))
         log_at(LOG_ERROR, "the old log stays in use");
+    log_set_threshold(server->options->is_quiet, server->options->is_verbose || snapshot->conf->verbose > 0);
     snapshot_unref(server->snapshot);
     server->snapshot = snapshot;
     for (int i = 0; i < server->started; i++)

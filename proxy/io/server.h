@@ -13,6 +13,7 @@ struct server_options {
     const char *conf_path;
     struct conf *conf; /* taken over */
     bool is_daemon;
+    bool is_verbose, is_quiet; /* whatever the configuration says */
 };
 
 /* Serves until it is told to stop. The exit code of the process: 0 after a clean stop, 1 when it could not start. */

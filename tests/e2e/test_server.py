@@ -170,6 +170,19 @@ def test_many_signals_are_one_reload(make_proxy, server):
     assert proxy.log().count("got SIGHUP") < 50
 
 
+def test_reload_changes_what_is_logged(make_proxy):
+    """Whoever hunts a fault must not have to end all sessions for it."""
+    proxy = make_proxy(workers=1)
+    for verbose, ups in ((1, 1), (0, 1), (1, 2)):
+        proxy.settings["verbose"] = verbose
+        proxy.write_conf()
+        reloads = proxy.log().count(" LOG reloaded")
+        proxy.reload()
+        clusters.wait_until(lambda: proxy.log().count(" LOG reloaded") > reloads, "it is not reloaded")
+        proxy.connect().close()
+        assert proxy.log().count("login -> up") == ups  # written before the client hears that it is in
+
+
 def test_reload_says_what_needs_a_restart(make_proxy):
     proxy = make_proxy(workers=2)
     proxy.settings["workers"] = 1

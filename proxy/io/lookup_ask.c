@@ -10,7 +10,7 @@
 #include <libpq-fe.h>
 
 #include "../admin/conf.h"
-#include "tls_context.h"
+#include "tls_mode.h"
 
 /* How soon an abandoned question is noticed. */
 #define ASK_SLICE_MS 200

@@ -4,7 +4,7 @@
 #include "../admin/conf.h"
 #include "../auth/route.h"
 #include "../protocol/bytes.h"
-#include "tls_context.h"
+#include "tls_mode.h"
 
 static void routes_tell_line(const struct conf *conf, const struct conf_database *database,
                              void (*tell)(const char *sentence))

@@ -9,6 +9,7 @@
 #include "../page/keyring.h"
 #include "routes.h"
 #include "tls_context.h"
+#include "tls_mode.h"
 
 /* ---- the keys of cursors ---- */
 

@@ -26,10 +26,4 @@ bool tls_context_is_alike(const struct conf *conf, const struct conf_database *o
 struct tls_context *tls_context_ref(struct tls_context *context);
 void tls_context_free(struct tls_context *context);
 
-/* Whether a host is on this machine: a Unix socket, a loopback address, or "localhost". */
-bool tls_host_is_local(const char *host);
-/* How the server at this host of the line is to be reached: CONF_SSL_AUTO is resolved (disable on this machine, else
- * verify-full), Unix sockets are always `disable`. */
-enum conf_sslmode tls_mode_for_host(const struct conf *conf, const struct conf_database *database, size_t host);
-
 #endif

@@ -20,7 +20,7 @@
 #include "../session/session.h"
 #include "negotiate.h"
 #include "tls.h"
-#include "tls_context.h"
+#include "tls_mode.h"
 
 #define UPSTREAM_WHY_BYTES 512
 /* A Unix socket with a full queue refuses at once, where TCP would wait: we wait, too. */

@@ -16,6 +16,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
+#include "../../proxy/io/tls_mode.h"
 #include "tls_fixture.h"
 
 static const struct tls_recipe recipes[] = {

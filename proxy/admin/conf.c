@@ -105,6 +105,7 @@ struct conf_server_leg conf_server_leg(const struct conf *conf, const struct con
                                                                                   : database->sslnegotiation,
         .is_system_ca = is_system_ca,
         .ca_file = is_system_ca ? "" : ca_file,
+        .crl_file = database->sslcrl ? database->sslcrl : tls->crl_file,
         .cert_file = database->sslcert ? database->sslcert : tls->cert_file,
         .key_file = database->sslkey ? database->sslkey : tls->key_file,
     };

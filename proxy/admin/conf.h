@@ -53,6 +53,7 @@ struct conf_database {
     enum conf_sslmode sslmode;
     enum conf_sslnegotiation sslnegotiation;
     char *sslrootcert; /* each NULL: the server_tls_ option's */
+    char *sslcrl;      /* "": none, whatever the option says */
     char *sslcert;
     char *sslkey;
     unsigned line; /* of the file; 0: made without one */
@@ -64,6 +65,7 @@ struct conf_tls {
     char *key_file;
     char *cert_file;
     char *ca_file;
+    char *crl_file;
     unsigned protocols; /* bits of enum conf_tls_version */
     char *ciphers;      /* of TLS 1.2, as OpenSSL writes them; "default": the library's */
     char *tls13_ciphers;
@@ -147,6 +149,7 @@ struct conf_server_leg {
     enum conf_sslnegotiation sslnegotiation;
     bool is_system_ca;   /* sslrootcert=system was asked for; ca_file is "" then */
     const char *ca_file; /* each "": none */
+    const char *crl_file;
     const char *cert_file;
     const char *key_file;
 };

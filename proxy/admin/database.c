@@ -105,6 +105,7 @@ struct database_values {
     const char *user;
     const char *sslmode;
     const char *sslrootcert;
+    const char *sslcrl;
     const char *sslcert;
     const char *sslkey;
     char sslnegotiation[16]; /* see database_cut() */
@@ -118,8 +119,9 @@ static const struct {
     const char *keyword;
     size_t offset;
 } database_keywords[] = {
-    DATABASE_KEYWORD(host),    DATABASE_KEYWORD(port),        DATABASE_KEYWORD(dbname),  DATABASE_KEYWORD(user),
-    DATABASE_KEYWORD(sslmode), DATABASE_KEYWORD(sslrootcert), DATABASE_KEYWORD(sslcert), DATABASE_KEYWORD(sslkey),
+    DATABASE_KEYWORD(host),   DATABASE_KEYWORD(port),    DATABASE_KEYWORD(dbname),
+    DATABASE_KEYWORD(user),   DATABASE_KEYWORD(sslmode), DATABASE_KEYWORD(sslrootcert),
+    DATABASE_KEYWORD(sslcrl), DATABASE_KEYWORD(sslcert), DATABASE_KEYWORD(sslkey),
 };
 
 static bool database_sort(const PQconninfoOption *options, struct database_values *values, char why[DATABASE_WHY])
@@ -134,7 +136,7 @@ static bool database_sort(const PQconninfoOption *options, struct database_value
         if (i == count)
             return database_refuse(why,
                                    "has \"%s\", which is not supported in [databases]: use host, port, dbname, user, "
-                                   "sslmode, sslrootcert, sslcert, sslkey, sslnegotiation",
+                                   "sslmode, sslrootcert, sslcrl, sslcert, sslkey, sslnegotiation",
                                    at->keyword);
         *(const char **)((char *)values + database_keywords[i].offset) = at->val;
     }
@@ -172,6 +174,7 @@ static bool database_fill_tls(const struct database_values *values, struct conf_
     database->sslmode = (enum conf_sslmode)sslmode;
     database->sslnegotiation = (enum conf_sslnegotiation)sslnegotiation;
     return database_copy(values->sslrootcert, &database->sslrootcert, why) &&
+           database_copy(values->sslcrl, &database->sslcrl, why) &&
            database_copy(values->sslcert, &database->sslcert, why) &&
            database_copy(values->sslkey, &database->sslkey, why);
 }
@@ -290,6 +293,7 @@ void database_fini(struct conf_database *database)
     mem_free(database->dbname);
     mem_free(database->user);
     mem_free(database->sslrootcert);
+    mem_free(database->sslcrl);
     mem_free(database->sslcert);
     mem_free(database->sslkey);
     *database = (struct conf_database){0};

@@ -177,6 +177,13 @@ const struct option option_table[] = {
      .initial = "",
      .is_reloadable = true,
      .help = "Authorities that clients' certificates are verified against; with it clients are asked for one."},
+    {.name = "client_tls_crl_file",
+     .type = OPTION_TEXT,
+     AT(client_tls.crl_file),
+     .initial = "",
+     .is_reloadable = true,
+     .help = "Revocation lists (CRLs) of the authorities of client_tls_ca_file, as PostgreSQL's ssl_crl_file: a "
+             "certificate that is in one is refused, and so is one whose authority has no valid list here."},
     {.name = "client_tls_protocols",
      .type = OPTION_FLAGS,
      AT(client_tls.protocols),
@@ -214,6 +221,13 @@ const struct option option_table[] = {
      .help =
          "Authorities that servers' certificates are verified against, with every mode, as libpq does; empty for the "
          "system's, with verify-full."},
+    {.name = "server_tls_crl_file",
+     .type = OPTION_TEXT,
+     AT(server_tls.crl_file),
+     .initial = "",
+     .is_reloadable = true,
+     .help = "Revocation lists (CRLs) of the authorities of server_tls_ca_file, as libpq's sslcrl: a server's "
+             "certificate that is in one is refused, and so is one whose authority has no valid list here."},
     {.name = "server_tls_key_file",
      .type = OPTION_TEXT,
      AT(server_tls.key_file),

@@ -65,7 +65,7 @@ void conf_print_example(FILE *out)
         "\n"
         "[databases]\n"
         "; <name that clients ask for> = <libpq connection string>, of which host, port, dbname, user, sslmode,\n"
-        "; sslrootcert, sslcert, sslkey and sslnegotiation are used.\n"
+        "; sslrootcert, sslcrl, sslcert, sslkey and sslnegotiation are used.\n"
         "; Several hosts, separated by commas, are tried in order. A host that starts with / is the folder of a Unix\n"
         "; socket, and the default is " CONF_DEFAULT_HOST ". Without dbname and user the client's own are taken.\n"
         "; The name * stands for every database that has no line of its own.\n"

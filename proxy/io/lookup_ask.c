@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <libpq-fe.h>
 
 #include "../admin/conf.h"
+#include "tls_context.h"
 #include "tls_mode.h"
 
 /* How soon an abandoned question is noticed. */
@@ -77,6 +79,7 @@ static void put_tls(struct options *options, const struct conf *conf, const stru
     bool verifies = mode >= CONF_SSL_VERIFY_CA;
     option_put(options, "sslmode", mode <= CONF_SSL_VERIFY_FULL ? modes[mode] : modes[CONF_SSL_VERIFY_FULL]);
     option_put(options, "sslrootcert", leg.ca_file[0] || !verifies ? leg.ca_file : system_authorities());
+    option_put(options, "sslcrl", leg.crl_file);
     option_put(options, "sslcert", leg.cert_file);
     option_put(options, "sslkey", leg.key_file);
     if (leg.sslnegotiation == CONF_SSLNEGOTIATION_DIRECT && PQlibVersion() >= 170000)
@@ -222,6 +225,43 @@ static void run_query(struct asking *asking)
         fail_with_connection(asking);
 }
 
+/* Where libpq cannot load a revocation list it goes on without one. So the files are loaded here first, as at a start.
+ */
+static bool can_load_lists(struct asking *asking, size_t host)
+{
+    const struct conf *conf = asking->question->conf;
+    const struct conf_database *database = asking->question->database;
+    struct tls_context *context = NULL;
+    char *why = NULL;
+    size_t len;
+    if (tls_mode_for_host(conf, database, host) == CONF_SSL_DISABLE || !conf_server_leg(conf, database).crl_file[0])
+        return true;
+    FILE *complaints = open_memstream(&why, &len);
+    bool ok = complaints && tls_context_for_server(conf, database, &context, complaints);
+    if (complaints)
+        fclose(complaints);
+    if (!ok)
+        fail(asking, why);
+    tls_context_free(context);
+    free(why); /* open_memstream's */
+    return ok;
+}
+
+/* False where the host cannot be asked, and the next one may. */
+static bool ask_host(struct asking *asking, size_t host)
+{
+    if (!can_load_lists(asking, host))
+        return false;
+    connect_to_host(asking, host);
+    bool ok = is_connected(asking);
+    if (ok)
+        run_query(asking);
+    else
+        fail_with_connection(asking);
+    PQfinish(asking->conn);
+    return ok;
+}
+
 void lookup_ask(const struct lookup_question *question, struct lookup_answer *answer)
 {
     struct asking asking = {.question = question, .answer = answer};
@@ -230,14 +270,7 @@ void lookup_ask(const struct lookup_question *question, struct lookup_answer *an
     for (size_t host = 0; host < question->database->nhosts && !*question->is_abandoned; host++) {
         asking.deadline_ms = now_ms() + (int64_t)(seconds > 0 ? seconds : ASK_SECONDS) * 1000;
         answer->failed[0] = '\0';
-        connect_to_host(&asking, host);
-        bool ok = is_connected(&asking);
-        if (ok)
-            run_query(&asking);
-        else
-            fail_with_connection(&asking);
-        PQfinish(asking.conn);
-        if (ok)
+        if (ask_host(&asking, host))
             return;
     }
 }

@@ -166,6 +166,18 @@ static void snapshot_warn_of_servers(const struct conf *conf)
         }
 }
 
+static void snapshot_announce_lists(const struct snapshot *snapshot)
+{
+    const struct conf *conf = snapshot->conf;
+    if (snapshot->client_tls && conf->client_tls.crl_file[0])
+        tls_context_announce(snapshot->client_tls, conf->client_tls.crl_file);
+    for (size_t i = 0; i < conf->ndatabases; i++) {
+        const char *crl_file = conf_server_leg(conf, &conf->databases[i]).crl_file;
+        if (snapshot->server_tls[i] && crl_file[0] && snapshot_find_alike(conf, i) == i)
+            tls_context_announce(snapshot->server_tls[i], crl_file);
+    }
+}
+
 static void snapshot_log(const char *sentence)
 {
     log_at(LOG_INFO, "database %s", sentence);
@@ -178,5 +190,6 @@ void snapshot_announce(const struct snapshot *snapshot, const struct snapshot *o
     else if (!snapshot_keeps_keys(snapshot->conf, old))
         log_at(LOG_WARNING, "no cursor_key_file: cursors die with this process (\"pgseek keygen FILE\" makes one)");
     snapshot_warn_of_servers(snapshot->conf);
+    snapshot_announce_lists(snapshot);
     routes_tell(snapshot->conf, snapshot_log);
 }

@@ -33,8 +33,8 @@ struct snapshot *snapshot_new(struct conf *conf, const struct snapshot *old, FIL
 struct snapshot *snapshot_ref(struct snapshot *snapshot);
 void snapshot_unref(struct snapshot *snapshot);
 
-/* Logs what an operator should know of it: which key seals, which ways to servers are not protected, and how clients
- * can log in. */
+/* Logs what an operator should know of it: which key seals, which ways to servers are not protected, until when
+ * revocation lists are good, and how clients can log in. */
 void snapshot_announce(const struct snapshot *snapshot, const struct snapshot *old);
 
 /* What connections to the servers of this line are made from; NULL when none of them has TLS. For a line of other

@@ -11,12 +11,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 
 #define TLS_PLAIN_MAX ((size_t)16384) /* of one record */
-#define TLS_WHY 320
+#define TLS_WHY 480
+#define TLS_NAME 160
 #define TLS_HOST_MAX 255 /* of SNI, and of DNS */
 
 const uint8_t tls_alpn[11] = {10, 'p', 'o', 's', 't', 'g', 'r', 'e', 's', 'q', 'l'};
@@ -162,18 +164,33 @@ BIO_METHOD *tls_method_new(void)
 
 /* ---- OpenSSL's questions ---- */
 
+/* Whether no list says that the certificate is good: which one is missing, or is no good, goes by its issuer. */
+static bool tls_is_about_list(int error)
+{
+    static const int errors[] = {X509_V_ERR_UNABLE_TO_GET_CRL, X509_V_ERR_CRL_HAS_EXPIRED, X509_V_ERR_CRL_NOT_YET_VALID,
+                                 X509_V_ERR_CRL_SIGNATURE_FAILURE};
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (errors[i] == error)
+            return true;
+    return false;
+}
+
 int tls_on_verify(int is_good, X509_STORE_CTX *store)
 {
     const SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
     const X509 *certificate = X509_STORE_CTX_get_current_cert(store);
     struct tls *tls = ssl ? SSL_get_app_data(ssl) : NULL;
-    char subject[160] = "no certificate";
+    char subject[TLS_NAME] = "no certificate";
+    char issuer[TLS_NAME] = "";
     if (is_good || !tls)
         return is_good;
+    int error = X509_STORE_CTX_get_error(store);
     if (certificate)
-        tls_subject(certificate, subject, sizeof subject);
-    tls_explain(tls, "certificate verify failed: %s (%s)",
-                X509_verify_cert_error_string(X509_STORE_CTX_get_error(store)), subject);
+        tls_name_text(X509_get_subject_name(certificate), subject, sizeof subject);
+    if (certificate && tls_is_about_list(error))
+        tls_name_text(X509_get_issuer_name(certificate), issuer, sizeof issuer);
+    tls_explain(tls, "certificate verify failed: %s (%s%s%s)", X509_verify_cert_error_string(error), subject,
+                issuer[0] ? ", issued by " : "", issuer);
     return 0;
 }
 
@@ -191,6 +208,27 @@ int tls_on_alpn(SSL *ssl, const unsigned char **chosen, unsigned char *chosen_le
         return SSL_TLSEXT_ERR_OK;
     }
     return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+/* A ticket remembers that its certificate was good then. Where that could be otherwise by now, there is a handshake in
+ * full: its certificate has expired, or a list that did not have it. What a reload changes needs no look: its context
+ * has other keys. */
+static bool tls_ticket_is_good(const struct tls_context *context, SSL_SESSION *session)
+{
+    const X509 *certificate = SSL_SESSION_get0_peer(session);
+    if (!certificate)
+        return true;
+    return X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0 && time(NULL) < context->lists_end;
+}
+
+SSL_TICKET_RETURN tls_on_ticket(SSL *ssl, SSL_SESSION *session, const unsigned char *key, size_t key_len,
+                                SSL_TICKET_STATUS status, void *context)
+{
+    (void)ssl, (void)key, (void)key_len;
+    bool is_ours = status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW;
+    if (!is_ours || !tls_ticket_is_good(context, session))
+        return SSL_TICKET_RETURN_IGNORE_RENEW;
+    return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
 /* ---- beginning ---- */
@@ -298,13 +336,6 @@ static bool tls_speaks_postgresql(const struct tls *tls)
     return span_equal(span_of(protocol, len), span_of(tls_alpn + 1, sizeof tls_alpn - 1));
 }
 
-/* A ticket remembers that its certificate was good then. */
-static bool tls_has_outlived_certificate(const struct tls *tls)
-{
-    const X509 *certificate = SSL_session_reused(tls->ssl) ? SSL_get0_peer_certificate(tls->ssl) : NULL;
-    return certificate && X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0;
-}
-
 static void tls_shaken(struct tls *tls)
 {
     tls->state = TLS_OPEN;
@@ -312,8 +343,6 @@ static void tls_shaken(struct tls *tls)
         tls_refuse(tls, "direct TLS without ALPN: \"postgresql\" must be agreed on");
     else if (tls_has_alpn(tls) && !tls_speaks_postgresql(tls))
         tls_refuse(tls, "ALPN has chosen another protocol than \"postgresql\"");
-    else if (tls_has_outlived_certificate(tls))
-        tls_refuse(tls, "the session is resumed after its certificate has expired");
 }
 
 static void tls_shake(struct tls *tls)

@@ -8,13 +8,13 @@
 #include <openssl/err.h>
 #include <openssl/x509.h>
 
-bool tls_subject(const X509 *certificate, char *out, size_t room)
+bool tls_name_text(const X509_NAME *name, char *out, size_t room)
 {
     BIO *bio = BIO_new(BIO_s_mem());
     char *text = NULL;
     long len = -1;
     /* RFC 2253 escapes what is not printable ASCII. */
-    if (bio && X509_NAME_print_ex(bio, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253) >= 0)
+    if (bio && X509_NAME_print_ex(bio, name, 0, XN_FLAG_RFC2253) >= 0)
         len = BIO_get_mem_data(bio, &text);
     snprintf(out, room, "%.*s", len > 0 ? (int)len : 0, len > 0 ? text : "");
     BIO_free(bio);
@@ -38,7 +38,7 @@ static void tls_common_name(const X509 *certificate, char out[CHANNEL_NAME_MAX])
 void tls_name(const X509 *certificate, struct channel *channel)
 {
     tls_common_name(certificate, channel->peer_cn);
-    if (!tls_subject(certificate, channel->peer_dn, sizeof channel->peer_dn))
+    if (!tls_name_text(X509_get_subject_name(certificate), channel->peer_dn, sizeof channel->peer_dn))
         channel->peer_dn[0] = '\0';
     ERR_clear_error();
 }
@@ -58,22 +58,22 @@ size_t tls_binding(X509 *certificate, uint8_t hash[CHANNEL_BINDING_MAX])
     return ok ? len : 0;
 }
 
-static void tls_write_time(const ASN1_TIME *time, char out[32])
+void tls_time_text(const ASN1_TIME *time, char out[TLS_TIME])
 {
     struct tm broken_down;
-    if (ASN1_TIME_to_tm(time, &broken_down) != 1 || strftime(out, 32, "%Y-%m-%d %H:%M:%S UTC", &broken_down) == 0)
-        snprintf(out, 32, "a date that is none");
+    if (ASN1_TIME_to_tm(time, &broken_down) != 1 || strftime(out, TLS_TIME, "%Y-%m-%d %H:%M:%S UTC", &broken_down) == 0)
+        snprintf(out, TLS_TIME, "a date that is none");
 }
 
-void tls_validity(const X509 *certificate, char why[TLS_VALIDITY])
+void tls_validity(const ASN1_TIME *from, const ASN1_TIME *until, char why[TLS_VALIDITY])
 {
-    char date[32];
+    char date[TLS_TIME];
     why[0] = '\0';
-    if (X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0) {
-        tls_write_time(X509_get0_notAfter(certificate), date);
+    if (until && X509_cmp_current_time(until) <= 0) {
+        tls_time_text(until, date);
         snprintf(why, TLS_VALIDITY, "has expired on %s", date);
-    } else if (X509_cmp_current_time(X509_get0_notBefore(certificate)) >= 0) {
-        tls_write_time(X509_get0_notBefore(certificate), date);
+    } else if (X509_cmp_current_time(from) >= 0) {
+        tls_time_text(from, date);
         snprintf(why, TLS_VALIDITY, "is not valid before %s", date);
     }
     ERR_clear_error();

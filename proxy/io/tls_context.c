@@ -11,7 +11,7 @@
 #include "../admin/whole_file.h"
 #include "tls_mode.h"
 
-#define TLS_FILE_MAX ((size_t)8 * 1024 * 1024) /* bytes; a system's bundle of authorities has 0.2 MB */
+#define TLS_FILE_MAX ((size_t)64 * 1024 * 1024) /* bytes; some revocation lists have a million entries */
 #define TLS_KEY_MAX ((size_t)64 * 1024)
 #define TLS_TICKET_SECONDS 3600
 
@@ -28,7 +28,7 @@ struct tls_wish {
     const struct conf *conf;
     enum conf_sslmode sslmode;
     struct tls_file mode; /* its path is unused */
-    struct tls_file cert, key, ca;
+    struct tls_file cert, key, ca, crl;
     FILE *complaints;
     unsigned faults;
     struct tls_context *context;
@@ -120,7 +120,7 @@ static X509 *tls_next_certificate(struct tls_wish *wish, const struct tls_file *
 static void tls_check_own(struct tls_wish *wish, X509 *certificate, EVP_PKEY *key)
 {
     char why[TLS_VALIDITY];
-    tls_validity(certificate, why);
+    tls_validity(X509_get0_notBefore(certificate), X509_get0_notAfter(certificate), why);
     if (why[0])
         tls_complain(wish, &wish->cert, "%s", why);
     if (key && X509_check_private_key(certificate, key) != 1)
@@ -218,6 +218,36 @@ static void tls_use_system(struct tls_wish *wish)
                      ERR_reason_error_string(ERR_peek_error()));
 }
 
+static void tls_use_lists(struct tls_wish *wish)
+{
+    struct whole_file text;
+    const char *why;
+    X509_STORE *store = SSL_CTX_get_cert_store(wish->context->ctx);
+    BIO *bio = tls_open(wish, &wish->crl, WHOLE_FILE_PUBLIC, &text);
+    if (!bio)
+        return;
+    if (!tls_lists_read(store, bio, &why))
+        tls_complain(wish, &wish->crl, "%s", why);
+    else if (!tls_lists_serve(store))
+        tls_complain(wish, &wish->crl, "holds no list that an authority of %s \"%s\" has signed", wish->ca.setting,
+                     wish->ca.path);
+    wish->context->lists_end = tls_lists_end(store);
+    BIO_free(bio);
+    whole_file_fini(&text);
+}
+
+/* Whom to trust, and whom no longer. */
+static void tls_use_trust(struct tls_wish *wish, int verify)
+{
+    unsigned faults = wish->faults;
+    if (tls_is_given(&wish->ca))
+        tls_use_authorities(wish);
+    else if (verify != SSL_VERIFY_NONE)
+        tls_use_system(wish);
+    if (tls_is_given(&wish->ca) && tls_is_given(&wish->crl) && wish->faults == faults)
+        tls_use_lists(wish);
+}
+
 /* ---- versions and ciphers ---- */
 
 /* Some lists of OpenSSL's reach ciphers that encrypt nothing, or prove nobody's identity. */
@@ -272,6 +302,7 @@ static struct tls_context *tls_context_new(bool is_server)
         return NULL;
     atomic_init(&context->refs, 1);
     context->is_server = is_server;
+    context->lists_end = INT64_MAX;
     context->ctx = SSL_CTX_new(is_server ? TLS_server_method() : TLS_client_method());
     context->method = tls_method_new();
     if (context->ctx && context->method)
@@ -304,11 +335,14 @@ static void tls_use_habits(SSL_CTX *ctx)
 }
 
 /* Tickets hold everything, so nothing is kept here; they are sealed with keys that live and die with this context. */
-static bool tls_use_tickets(SSL_CTX *ctx)
+static bool tls_use_tickets(struct tls_context *context)
 {
     static const uint8_t name[] = "pgseek";
+    SSL_CTX *ctx = context->ctx;
     SSL_CTX_set_timeout(ctx, TLS_TICKET_SECONDS);
-    return SSL_CTX_set_num_tickets(ctx, 1) == 1 && SSL_CTX_set_session_id_context(ctx, name, sizeof name) == 1;
+    return SSL_CTX_set_num_tickets(ctx, 1) == 1 &&
+           SSL_CTX_set_session_ticket_cb(ctx, NULL, tls_on_ticket, context) == 1 &&
+           SSL_CTX_set_session_id_context(ctx, name, sizeof name) == 1;
 }
 
 static bool tls_use_role(struct tls_wish *wish)
@@ -317,7 +351,7 @@ static bool tls_use_role(struct tls_wish *wish)
     if (!wish->context->is_server)
         return SSL_CTX_set_alpn_protos(ctx, tls_alpn, sizeof tls_alpn) == 0;
     SSL_CTX_set_alpn_select_cb(ctx, tls_on_alpn, NULL);
-    return tls_use_tickets(ctx);
+    return tls_use_tickets(wish->context);
 }
 
 /* Makes the context of a wish that says whom to trust; NULL after complaints. */
@@ -329,10 +363,7 @@ static struct tls_context *tls_grant(struct tls_wish *wish, int verify, bool ver
         tls_complain(wish, &wish->mode, "cannot be had: %s", ERR_reason_error_string(ERR_peek_error()));
     tls_use_ciphers(wish);
     tls_use_own(wish);
-    if (tls_is_given(&wish->ca))
-        tls_use_authorities(wish);
-    else if (verify != SSL_VERIFY_NONE)
-        tls_use_system(wish);
+    tls_use_trust(wish, verify);
     /* Without verification OpenSSL verifies all the same, and ignores what comes of it: so must we. */
     SSL_CTX_set_verify(wish->context->ctx, verify, verify != SSL_VERIFY_NONE ? tls_on_verify : NULL);
     ERR_clear_error();
@@ -378,10 +409,13 @@ bool tls_context_for_clients(const struct conf *conf, struct tls_context **conte
     tls_name_option(&wish.cert, conf, &tls->cert_file, "client_tls_cert_file");
     tls_name_option(&wish.key, conf, &tls->key_file, "client_tls_key_file");
     tls_name_option(&wish.ca, conf, &tls->ca_file, "client_tls_ca_file");
+    tls_name_option(&wish.crl, conf, &tls->crl_file, "client_tls_crl_file");
     if (!tls_is_given(&wish.cert) && !tls_is_given(&wish.key))
         tls_complain(&wish, &wish.mode, "needs client_tls_cert_file and client_tls_key_file");
     if (tls->sslmode >= CONF_SSL_VERIFY_CA && !tls_is_given(&wish.ca))
         tls_complain(&wish, &wish.mode, "needs client_tls_ca_file: nothing else says whose certificates are good");
+    if (tls_is_given(&wish.crl) && !tls_is_given(&wish.ca))
+        tls_complain(&wish, &wish.crl, "is of no use without client_tls_ca_file");
     if (tls_begin(&wish, true))
         *context = tls_grant(&wish, tls_verify_of_clients(&wish), false);
     return *context;
@@ -395,7 +429,8 @@ bool tls_context_is_alike(const struct conf *conf, const struct conf_database *o
     struct conf_server_leg b = conf_server_leg(conf, other);
     return tls_mode_for_line(conf, one) == tls_mode_for_line(conf, other) && a.sslnegotiation == b.sslnegotiation &&
            a.is_system_ca == b.is_system_ca && strcmp(a.ca_file, b.ca_file) == 0 &&
-           strcmp(a.cert_file, b.cert_file) == 0 && strcmp(a.key_file, b.key_file) == 0;
+           strcmp(a.crl_file, b.crl_file) == 0 && strcmp(a.cert_file, b.cert_file) == 0 &&
+           strcmp(a.key_file, b.key_file) == 0;
 }
 
 /* A setting that a line may have for itself. */
@@ -415,8 +450,14 @@ static int tls_verify_of_servers(const struct tls_wish *wish)
     return wish->sslmode >= CONF_SSL_VERIFY_CA || tls_is_given(&wish->ca) ? SSL_VERIFY_PEER : SSL_VERIFY_NONE;
 }
 
-static void tls_check_line(struct tls_wish *wish, const struct conf_server_leg *leg)
+static void tls_check_line(struct tls_wish *wish, const struct conf_database *database,
+                           const struct conf_server_leg *leg)
 {
+    if (tls_is_given(&wish->crl) && !tls_is_given(&wish->ca))
+        tls_complain(wish, &wish->crl,
+                     "is of no use to database \"%s\", which has no file of authorities: give it one (sslrootcert=, or "
+                     "server_tls_ca_file), or no list (sslcrl='')",
+                     database->name);
     if (wish->sslmode == CONF_SSL_VERIFY_CA && !tls_is_given(&wish->ca))
         tls_complain(wish, &wish->mode,
                      "verify-ca without authorities of your own would take every certificate that anybody's authority "
@@ -442,13 +483,15 @@ bool tls_context_for_server(const struct conf *conf, const struct conf_database 
                      "server_tls_sslmode");
     tls_name_keyword(&wish.ca, &wish, database, database->sslrootcert, "sslrootcert", &tls->ca_file,
                      "server_tls_ca_file");
+    tls_name_keyword(&wish.crl, &wish, database, database->sslcrl, "sslcrl", &tls->crl_file, "server_tls_crl_file");
     tls_name_keyword(&wish.cert, &wish, database, database->sslcert, "sslcert", &tls->cert_file,
                      "server_tls_cert_file");
     tls_name_keyword(&wish.key, &wish, database, database->sslkey, "sslkey", &tls->key_file, "server_tls_key_file");
     wish.ca.path = leg.ca_file;
+    wish.crl.path = leg.crl_file;
     wish.cert.path = leg.cert_file;
     wish.key.path = leg.key_file;
-    tls_check_line(&wish, &leg);
+    tls_check_line(&wish, database, &leg);
     if (tls_begin(&wish, false))
         *context = tls_grant(&wish, tls_verify_of_servers(&wish), wish.sslmode == CONF_SSL_VERIFY_FULL);
     return *context;

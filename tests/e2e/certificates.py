@@ -136,6 +136,23 @@ class Certificates:
         _write_key(pair.key, key, recipe.passphrase)
         return pair
 
+    def revoke(self, name, lists, days=VALID):
+        """A file of revocation lists: {authority: [names of what it has revoked]}."""
+        path = self.directory / f"{name}.crl"
+        path.write_bytes(b"".join(self._list(authority, revoked, days) for authority, revoked in lists.items()))
+        return str(path)
+
+    def _list(self, authority, revoked, days):
+        for name in (authority, *revoked):
+            self[name]
+        issuer, key, _ = self.made[authority]
+        begin, end = _period(days)
+        builder = x509.CertificateRevocationListBuilder().issuer_name(issuer.subject).last_update(begin).next_update(end)
+        for name in revoked:
+            serial = self.made[name][0].serial_number
+            builder = builder.add_revoked_certificate(x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(begin).build())
+        return builder.sign(key, HASHES["sha256"]).public_bytes(serialization.Encoding.PEM)
+
     def pkcs12(self, name):
         """The pair in one file under PASSPHRASE, by the name that pgjdbc looks for."""
         self[name]
@@ -164,9 +181,13 @@ def _general_name(name):
         return x509.DNSName(name)
 
 
-def _sign(recipe, key, issuer, issuer_key):
+def _period(days):
     now = datetime.datetime.utcnow()
-    begin, end = (now + datetime.timedelta(days=days) for days in recipe.days)
+    return [now + datetime.timedelta(days=each) for each in days]
+
+
+def _sign(recipe, key, issuer, issuer_key):
+    begin, end = _period(recipe.days)
     subject = _subject(recipe.common)
     builder = (x509.CertificateBuilder().subject_name(subject).issuer_name(issuer.subject if issuer else subject)
                .public_key(key.public_key()).serial_number(x509.random_serial_number()).not_valid_before(begin).not_valid_after(end)

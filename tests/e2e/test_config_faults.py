@@ -10,11 +10,13 @@ import cluster as clusters
 import secure
 
 # What each case writes: lines of [pgseek], which begin in line 2, the lines of [databases], which follow, and files. In all
-# of them {d} is the folder of the case, and {name.cert} and {name.key} are files of certificates.py.
+# of them {d} is the folder of the case, {name.cert} and {name.key} are files of certificates.py, and {lists} and
+# {other_lists} are revocation lists of "ca" and of "other_ca".
 TLS = "client_tls_sslmode = require\nclient_tls_cert_file = {proxy.cert}\nclient_tls_key_file = {proxy.key}\n"
 CA = "client_tls_ca_file = {ca.cert}\n"
 HBA = "auth_type = hba\nauth_hba_file = {d}/hba\n"
 SCRAM = "auth_type = scram-sha-256\nauth_file = {d}/users\n"
+DAMAGED = "-----BEGIN X509 CRL-----\nMII\n-----END X509 CRL-----\n"
 HERE = "* = host=127.0.0.1\n"
 USERS = secure.userlist({"web": secure.scram_secret("secret")})
 
@@ -33,6 +35,11 @@ CASES = {
     "no authority": (TLS.replace("require", "verify-ca"), HERE, {}, "conf:2: .*needs client_tls_ca_file"),
     "authority missing": (TLS + "client_tls_ca_file = {d}/none\n", HERE, {}, "conf:5: .*No such file"),
     "authority is none": (TLS + "client_tls_ca_file = {d}/empty\n", HERE, {"empty": ""}, "conf:5: .*no certificate"),
+    "lists missing": (TLS + CA + "client_tls_crl_file = {d}/none\n", HERE, {}, "conf:6: client_tls_crl_file .*No such file"),
+    "lists are none": (TLS + CA + "client_tls_crl_file = {ca.cert}\n", HERE, {}, "conf:6: client_tls_crl_file .*holds no revocation list in PEM"),
+    "lists damaged": (TLS + CA + "client_tls_crl_file = {d}/list\n", HERE, {"list": DAMAGED}, "conf:6: client_tls_crl_file .*a revocation list that is damaged"),
+    "lists without an authority": (TLS + "client_tls_crl_file = {lists}\n", HERE, {}, "conf:5: client_tls_crl_file .*is of no use without client_tls_ca_file"),
+    "lists of another": (TLS + CA + "client_tls_crl_file = {other_lists}\n", HERE, {}, "conf:6: client_tls_crl_file .*holds no list that an authority of client_tls_ca_file .* has signed"),
     "unknown cipher": (TLS + "client_tls_ciphers = XYZ\n", HERE, {}, "conf:5: .*names no cipher"),
     "cipher without encryption": (TLS + "client_tls_ciphers = NULL:eNULL\n", HERE, {}, "conf:5: "),
     "old protocol": (TLS + "client_tls_protocols = tlsv1.0\n", HERE, {}, "conf:5: client_tls_protocols cannot be \"tlsv1.0\""),
@@ -44,6 +51,9 @@ CASES = {
                                 "server_tls_key_file = {alice.key}\n", HERE, {}, "conf:4: .*does not match"),
     "verify-ca by everybody's authorities": ("server_tls_sslmode = verify-ca\n", HERE, {}, "conf:2: .*server_tls_ca_file"),
     "a line's authority missing": ("", "a = host=10.0.0.1 sslmode=verify-full sslrootcert={d}/none\n", {}, "conf:3: .*No such file"),
+    "server's lists missing": ("server_tls_sslmode = require\nserver_tls_ca_file = {ca.cert}\nserver_tls_crl_file = {d}/none\n", HERE, {}, "conf:4: server_tls_crl_file .*No such file"),
+    "server's lists without an authority": ("server_tls_crl_file = {lists}\n", "a = host=10.0.0.1\n", {}, "conf:2: server_tls_crl_file .*is of no use to database \"a\""),
+    "a line's lists of another": ("", "a = host=10.0.0.1 sslmode=require sslrootcert={ca.cert} sslcrl={other_lists}\n", {}, "conf:3: sslcrl .*holds no list that an authority of sslrootcert"),
     "no name to verify": ("", "a = host=/tmp sslmode=verify-full\n", {}, "conf:3: .*verify-full without a name to verify"),
     "direct without TLS": ("", "a = host=10.0.0.1 sslmode=prefer sslnegotiation=direct\n", {}, "conf:3: .*sslnegotiation=direct"),
     # log-ins
@@ -90,7 +100,8 @@ class Names:
 
 def fill(text, certificates, directory):
     names = set(re.findall(r"{(\w+)\.", text))
-    return text.format(d=directory, **{name: Names(certificates, name) for name in names})
+    lists = {"lists": certificates.revoke("lists", {"ca": []}), "other_lists": certificates.revoke("other_lists", {"other_ca": []})}
+    return text.format(d=directory, **lists, **{name: Names(certificates, name) for name in names})
 
 
 @pytest.fixture(scope="module")
@@ -172,8 +183,8 @@ def test_good_configuration_is_taken(write, running, certificates):
     """The same settings without a fault: what the cases above fail for is their fault, not their company."""
     files = {"hba": "local all all scram-sha-256\nhost all all all relay\nhostssl all all all cert map=m\n", "map": "m /^(.*)@x$ \\1\n",
              "users": (USERS, 0o600)}
-    settings = HBA + "auth_file = {d}/users\nauth_ident_file = {d}/map\n" + TLS + CA
-    conf = write(settings, "a = host=10.0.0.1 sslmode=verify-full sslrootcert={ca.cert} sslcert={proxy_client.cert} sslkey={proxy_client.key}\n" + HERE, files)
+    settings = HBA + "auth_file = {d}/users\nauth_ident_file = {d}/map\n" + TLS + CA + "client_tls_crl_file = {lists}\n"
+    conf = write(settings, "a = host=10.0.0.1 sslmode=verify-full sslrootcert={ca.cert} sslcrl={lists} sslcert={proxy_client.cert} sslkey={proxy_client.key}\n" + HERE, files)
     check = run("-t", conf)
     assert check.returncode == 0 and "configuration ok" in check.stdout, check.stderr
 

@@ -302,20 +302,22 @@ static void databases_have_tls_of_their_own(void **state)
         const char *line;
         enum conf_sslmode sslmode;
         enum conf_sslnegotiation sslnegotiation;
-        const char *sslrootcert, *sslcert, *sslkey;
+        const char *sslrootcert, *sslcrl, *sslcert, *sslkey;
     } cases[] = {
-        {"host=x", CONF_SSL_INHERIT, CONF_SSLNEGOTIATION_INHERIT, NULL, NULL, NULL},
-        {"host=x sslmode=AUTO", CONF_SSL_AUTO, CONF_SSLNEGOTIATION_INHERIT, NULL, NULL, NULL},
-        {"host=x sslmode=disable", CONF_SSL_DISABLE, CONF_SSLNEGOTIATION_INHERIT, NULL, NULL, NULL},
+        {"host=x", CONF_SSL_INHERIT, CONF_SSLNEGOTIATION_INHERIT, NULL, NULL, NULL, NULL},
+        {"host=x sslmode=AUTO", CONF_SSL_AUTO, CONF_SSLNEGOTIATION_INHERIT, NULL, NULL, NULL, NULL},
+        {"host=x sslmode=disable", CONF_SSL_DISABLE, CONF_SSLNEGOTIATION_INHERIT, NULL, NULL, NULL, NULL},
         {"sslnegotiation=direct sslmode=verify-full host=x sslrootcert=system", CONF_SSL_VERIFY_FULL,
-         CONF_SSLNEGOTIATION_DIRECT, "system", NULL, NULL},
+         CONF_SSLNEGOTIATION_DIRECT, "system", NULL, NULL, NULL},
         {"host=x sslcert='/a b/c.crt' sslnegotiation = 'postgres' sslkey=/a\\ b/c.key sslmode=require",
-         CONF_SSL_REQUIRE, CONF_SSLNEGOTIATION_POSTGRES, NULL, "/a b/c.crt", "/a b/c.key"},
+         CONF_SSL_REQUIRE, CONF_SSLNEGOTIATION_POSTGRES, NULL, NULL, "/a b/c.crt", "/a b/c.key"},
         {"host=x sslnegotiation=postgres sslnegotiation=direct", CONF_SSL_INHERIT, CONF_SSLNEGOTIATION_DIRECT, NULL,
-         NULL, NULL},
-        {"host=x dbname='sslnegotiation=direct'", CONF_SSL_INHERIT, CONF_SSLNEGOTIATION_INHERIT, NULL, NULL, NULL},
-        {"postgresql://x/d?sslmode=verify-ca&sslrootcert=/ca", CONF_SSL_VERIFY_CA, CONF_SSLNEGOTIATION_INHERIT, "/ca",
-         NULL, NULL},
+         NULL, NULL, NULL},
+        {"host=x dbname='sslnegotiation=direct'", CONF_SSL_INHERIT, CONF_SSLNEGOTIATION_INHERIT, NULL, NULL, NULL,
+         NULL},
+        {"postgresql://x/d?sslmode=verify-ca&sslrootcert=/ca&sslcrl=/crl", CONF_SSL_VERIFY_CA,
+         CONF_SSLNEGOTIATION_INHERIT, "/ca", "/crl", NULL, NULL},
+        {"host=x sslcrl=''", CONF_SSL_INHERIT, CONF_SSLNEGOTIATION_INHERIT, NULL, "", NULL, NULL},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -327,6 +329,7 @@ static void databases_have_tls_of_their_own(void **state)
         assert_int_equal(database->sslmode, cases[i].sslmode);
         assert_int_equal(database->sslnegotiation, cases[i].sslnegotiation);
         assert_text(database->sslrootcert, cases[i].sslrootcert);
+        assert_text(database->sslcrl, cases[i].sslcrl);
         assert_text(database->sslcert, cases[i].sslcert);
         assert_text(database->sslkey, cases[i].sslkey);
         conf_unref(conf);
@@ -338,14 +341,16 @@ static void server_legs_inherit(void **state)
 {
     (void)state;
     struct conf *conf = load("[pgseek]\nserver_tls_sslmode = require\nserver_tls_ca_file = /ca\n"
+                             "server_tls_crl_file = /crl\n"
                              "server_tls_cert_file = /cert\nserver_tls_key_file = /key\n"
                              "server_tls_sslnegotiation = direct\n"
                              "[databases]\nplain = host=x\nown = host=x sslmode=verify-full sslrootcert=system "
-                             "sslcert=/c sslkey=/k sslnegotiation=postgres\n");
+                             "sslcrl=/l sslcert=/c sslkey=/k sslnegotiation=postgres\nwithout = host=x sslcrl=''\n");
     struct conf_server_leg plain = conf_server_leg(conf, conf_find_database(conf, "plain"));
     assert_int_equal(plain.sslmode, CONF_SSL_REQUIRE);
     assert_int_equal(plain.sslnegotiation, CONF_SSLNEGOTIATION_DIRECT);
     assert_string_equal(plain.ca_file, "/ca");
+    assert_string_equal(plain.crl_file, "/crl");
     assert_string_equal(plain.cert_file, "/cert");
     assert_string_equal(plain.key_file, "/key");
     assert_false(plain.is_system_ca);
@@ -353,14 +358,16 @@ static void server_legs_inherit(void **state)
     assert_int_equal(own.sslmode, CONF_SSL_VERIFY_FULL);
     assert_int_equal(own.sslnegotiation, CONF_SSLNEGOTIATION_POSTGRES);
     assert_string_equal(own.ca_file, "");
+    assert_string_equal(own.crl_file, "/l");
     assert_string_equal(own.cert_file, "/c");
     assert_string_equal(own.key_file, "/k");
     assert_true(own.is_system_ca);
+    assert_string_equal(conf_server_leg(conf, conf_find_database(conf, "without")).crl_file, "");
     conf_unref(conf);
 }
 
 #define NOT_SUPPORTED \
-    "not supported in [databases]: use host, port, dbname, user, sslmode, sslrootcert, sslcert, sslkey, " \
+    "not supported in [databases]: use host, port, dbname, user, sslmode, sslrootcert, sslcrl, sslcert, sslkey, " \
     "sslnegotiation\n"
 
 static void bad_databases_are_explained(void **state)
@@ -489,7 +496,7 @@ static void memory_may_run_out(void **state)
 {
     static const char text[] =
         "[pgseek]\nlogfile = x\nscope = a.b, c\n[databases]\na = host=x,y dbname=z user=u sslcert=a "
-        "sslkey=b sslrootcert=c\n* =\n";
+        "sslkey=b sslrootcert=c sslcrl=d\n* =\n";
     bool ok = false;
     (void)state;
     for (long n = 0; !ok; n++) {

@@ -104,8 +104,8 @@ static void the_old_one_stays_whole(void **state)
     snapshot_unref(fresh);
 }
 
-/* The log's lines about connections to servers, without their heads. */
-static char *announce(const char *text)
+/* The log's warnings about something, from where they name it. */
+static char *announce(const char *text, const char *about)
 {
     static char kept[4096];
     char line[LOG_LINE_MAX];
@@ -118,7 +118,7 @@ static char *announce(const char *text)
     snapshot_unref(snapshot);
     FILE *in = fopen(tls_fixture_path("log"), "r");
     while (fgets(line, sizeof line, in)) {
-        const char *at = strstr(line, "the connection to");
+        const char *at = strstr(line, about);
         if (at && strstr(line, "WARNING"))
             snprintf(kept + strlen(kept), sizeof kept - strlen(kept), "%s", at);
     }
@@ -153,20 +153,40 @@ static void open_ways_are_announced(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[512];
         snprintf(text, sizeof text, "[databases]\n%s\n", cases[i].lines);
-        assert_string_equal(announce(text), cases[i].said);
+        assert_string_equal(announce(text, "the connection to"), cases[i].said);
     }
+}
+
+/* Once for each context; nothing is wrong with the configuration. */
+static void lists_that_are_out_of_date_are_announced(void **state)
+{
+    (void)state;
+    tls_fixture_make(&(struct tls_recipe){.name = "server", .issuer = "ca"});
+    tls_fixture_revoke("late.crl", "ca", NULL, -9, -1);
+    const char *said = announce("[pgseek]\nclient_tls_sslmode = require\n" PAIR
+                                "client_tls_ca_file = %/ca.crt\nclient_tls_crl_file = %/late.crl\n"
+                                "server_tls_ca_file = %/ca.crt\n[databases]\n"
+                                "a = host=db1\nb = host=db1 sslcrl=%/late.crl\nc = host=db2 sslcrl=%/late.crl\n"
+                                "local = host=/tmp sslcrl=%/late.crl\n",
+                                "the revocation list of CN=ca has expired");
+    size_t count = 0;
+    for (; (said = strstr(said, "all certificates of this authority are refused\n")) != NULL; said++)
+        count++;
+    assert_int_equal(count, 2);
 }
 
 static void memory_may_run_out(void **state)
 {
     bool ok = false;
     (void)state;
+    tls_fixture_revoke("none.crl", "ca", NULL, -1, 1);
     for (long n = 0; !ok; n++) {
         char *said = NULL;
         size_t len;
-        struct conf *conf =
-            tls_fixture_conf("[pgseek]\nclient_tls_sslmode = require\n" PAIR
-                             "server_tls_ca_file = %/ca.crt\n[databases]\na = host=db1\nb = host=db2\n");
+        struct conf *conf = tls_fixture_conf("[pgseek]\nclient_tls_sslmode = require\n" PAIR
+                                             "client_tls_ca_file = %/ca.crt\nclient_tls_crl_file = %/none.crl\n"
+                                             "server_tls_ca_file = %/ca.crt\nserver_tls_crl_file = %/none.crl\n"
+                                             "[databases]\na = host=db1\nb = host=db2\n");
         FILE *out = open_memstream(&said, &len);
         mem_fail_after(n);
         struct snapshot *snapshot = snapshot_new(conf, NULL, out);
@@ -183,8 +203,11 @@ static void memory_may_run_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_fault_is_told),     cmocka_unit_test(lines_share_what_is_alike),
-        cmocka_unit_test(the_old_one_stays_whole), cmocka_unit_test(open_ways_are_announced),
+        cmocka_unit_test(every_fault_is_told),
+        cmocka_unit_test(lines_share_what_is_alike),
+        cmocka_unit_test(the_old_one_stays_whole),
+        cmocka_unit_test(open_ways_are_announced),
+        cmocka_unit_test(lists_that_are_out_of_date_are_announced),
         cmocka_unit_test(memory_may_run_out),
     };
     return cmocka_run_group_tests(tests, tls_fixture_setup, tls_fixture_teardown);

@@ -24,6 +24,8 @@ static const struct tls_recipe recipes[] = {
     {.name = "early", .issuer = "ca", .from_days = 1, .to_days = 9},
     {.name = "middle", .issuer = "ca", .is_authority = true},
     {.name = "chained", .issuer = "middle"},
+    {.name = "other_ca", .is_authority = true},
+    {.name = "impostor", .subject = "CN=ca", .is_authority = true},
 };
 
 static void copy_file(const char *from, const char *to, const char *tail, unsigned mode)
@@ -63,6 +65,12 @@ static int setup(void **state)
     copy_file("ca.crt", "ca_and_damaged", "-----BEGIN CERTIFICATE-----\nMIIBAAAA\n-----END CERTIFICATE-----\n", 0644);
     copy_file("server.crt", "server_and_damaged", "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n",
               0644);
+    tls_fixture_revoke("none.crl", "ca", NULL, -1, 1);
+    tls_fixture_revoke("late.crl", "ca", "alice", -9, -1);
+    tls_fixture_revoke("other.crl", "other_ca", NULL, -1, 1);
+    tls_fixture_revoke("middle.crl", "middle", NULL, -1, 1);
+    tls_fixture_revoke("impostor.crl", "impostor", NULL, -1, 1);
+    copy_file("none.crl", "none_and_damaged.crl", "-----BEGIN X509 CRL-----\nMII\n-----END X509 CRL-----\n", 0644);
     assert_int_equal(mkfifo(tls_fixture_path("fifo"), 0600), 0);
     return 0;
 }
@@ -71,6 +79,9 @@ static int setup(void **state)
 
 #define PAIR "client_tls_cert_file = %/server.crt\nclient_tls_key_file = %/server.key\n"
 #define MODE "client_tls_sslmode = require\n"
+#define AUTHORITY "client_tls_ca_file = %/ca.crt\n"
+#define NO_LIST " holds no revocation list in PEM (openssl crl -inform DER makes it from what authorities publish)\n"
+#define NOT_OURS " holds no list that an authority of client_tls_ca_file \"%/ca.crt\" has signed\n"
 
 /* Settings from line 2 on, and complaints behind "%/proxy.conf:", with * for what differs from day to day. */
 static const struct {
@@ -120,6 +131,20 @@ static const struct {
     {MODE PAIR "client_tls_ca_file = %/ca.key\n", "5: client_tls_ca_file \"%/ca.key\" holds no certificate in PEM\n"},
     {MODE PAIR "client_tls_ca_file = %/ca_and_damaged\n",
      "5: client_tls_ca_file \"%/ca_and_damaged\" holds a certificate that is damaged\n"},
+    {MODE PAIR AUTHORITY "client_tls_crl_file = %/nowhere\n",
+     "6: client_tls_crl_file \"%/nowhere\" cannot be opened: No such file or directory\n"},
+    {MODE PAIR AUTHORITY "client_tls_crl_file = %/empty\n", "6: client_tls_crl_file \"%/empty\"" NO_LIST},
+    {MODE PAIR AUTHORITY "client_tls_crl_file = %/ca.crt\n", "6: client_tls_crl_file \"%/ca.crt\"" NO_LIST},
+    {MODE PAIR AUTHORITY "client_tls_crl_file = %/none_and_damaged.crl\n",
+     "6: client_tls_crl_file \"%/none_and_damaged.crl\" holds a revocation list that is damaged\n"},
+    {MODE PAIR "client_tls_crl_file = %/none.crl\n",
+     "5: client_tls_crl_file \"%/none.crl\" is of no use without client_tls_ca_file\n"},
+    {MODE PAIR AUTHORITY "client_tls_crl_file = %/other.crl\n", "6: client_tls_crl_file \"%/other.crl\"" NOT_OURS},
+    {MODE PAIR AUTHORITY "client_tls_crl_file = %/middle.crl\n", "6: client_tls_crl_file \"%/middle.crl\"" NOT_OURS},
+    {MODE PAIR AUTHORITY "client_tls_crl_file = %/impostor.crl\n",
+     "6: client_tls_crl_file \"%/impostor.crl\"" NOT_OURS},
+    {MODE PAIR "client_tls_ca_file = %/nowhere\nclient_tls_crl_file = %/other.crl\n",
+     "5: client_tls_ca_file \"%/nowhere\" cannot be opened: No such file or directory\n"},
     {"client_tls_sslmode = verify-ca\n" PAIR,
      "2: client_tls_sslmode needs client_tls_ca_file: nothing else says whose certificates are good\n"},
     {"client_tls_sslmode = verify-full\n" PAIR,
@@ -162,12 +187,16 @@ static void faults_of_the_client_leg_are_sentences(void **state)
 static void what_is_not_wanted_is_not_read(void **state)
 {
     (void)state;
-    assert_null(tls_fixture_clients("[pgseek]\nclient_tls_cert_file = /nowhere\n[databases]\n* = host=x\n", NULL));
+    assert_null(tls_fixture_clients("[pgseek]\nclient_tls_cert_file = /nowhere\nclient_tls_crl_file = /nowhere\n"
+                                    "[databases]\n* = host=x\n",
+                                    NULL));
     static const char *lines[] = {"host=/tmp", "host=127.0.0.1", "host=localhost,::1", "host=x sslmode=disable",
                                   "host=/tmp sslmode=require"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         char text[256];
-        snprintf(text, sizeof text, "[pgseek]\nserver_tls_ca_file = /nowhere\n[databases]\n* = %s\n", lines[i]);
+        snprintf(text, sizeof text,
+                 "[pgseek]\nserver_tls_ca_file = /nowhere\nserver_tls_crl_file = /nowhere\n[databases]\n* = %s\n",
+                 lines[i]);
         assert_null(tls_fixture_server(text, "*", NULL));
     }
 }
@@ -190,6 +219,10 @@ static void keys_are_for_their_owner_alone(void **state)
 }
 
 /* ---- the server leg ---- */
+
+#define NO_USE \
+    " is of no use to database \"*\", which has no file of authorities: give it one (sslrootcert=, or " \
+    "server_tls_ca_file), or no list (sslcrl='')\n"
 
 /* Line 2 is the settings' (which may be empty), line 4 is the database's. */
 static const struct {
@@ -221,6 +254,15 @@ static const struct {
      "4: sslkey \"%/server.key\" does not match the certificate of server_tls_cert_file\n"},
     {"", "host=db1 sslcert=%/late.crt sslkey=%/late.key", "4: sslcert \"%/late.crt\" has expired on *\n"},
     {"server_tls_ciphers = X", "host=db1", "2: server_tls_ciphers \"X\" names no cipher that OpenSSL knows\n"},
+    {"server_tls_crl_file = %/none.crl", "host=db1", "2: server_tls_crl_file \"%/none.crl\"" NO_USE},
+    {"server_tls_crl_file = %/none.crl", "host=db1 sslrootcert=system", "2: server_tls_crl_file \"%/none.crl\"" NO_USE},
+    {"server_tls_crl_file = %/none.crl", "host=db1 sslmode=require", "2: server_tls_crl_file \"%/none.crl\"" NO_USE},
+    {"", "host=db1 sslmode=prefer sslcrl=%/none.crl", "4: sslcrl \"%/none.crl\"" NO_USE},
+    {"server_tls_ca_file = %/ca.crt", "host=db1 sslcrl=%/text",
+     "4: sslcrl \"%/text\" holds no revocation list in PEM (*)\n"},
+    {"server_tls_crl_file = %/none.crl", "host=db1 sslrootcert=%/other_ca.crt",
+     "2: server_tls_crl_file \"%/none.crl\" holds no list that an authority of sslrootcert \"%/other_ca.crt\" has "
+     "signed\n"},
     {"server_tls_ca_file = %/text", "host=/tmp,127.0.0.1,db1",
      "2: server_tls_ca_file \"%/text\" holds no certificate in PEM\n"},
 };
@@ -287,7 +329,7 @@ static void lines_that_differ_are_not_alike(void **state)
                                          "local = host=/tmp\nweak = host=x sslmode=require\n"
                                          "system = host=x sslrootcert=system\nother = host=x sslrootcert=/cb\n"
                                          "cert = host=x sslcert=/c\nkey = host=x sslkey=/k\n"
-                                         "direct = host=x sslnegotiation=direct\n");
+                                         "crl = host=x sslcrl=/l\ndirect = host=x sslnegotiation=direct\n");
     for (size_t i = 0; i < conf->ndatabases; i++)
         assert_int_equal(tls_context_is_alike(conf, &conf->databases[0], &conf->databases[i]), i <= 1);
     conf_unref(conf);

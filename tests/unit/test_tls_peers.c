@@ -383,37 +383,67 @@ static void tickets_remember_who_it_was(void **state)
 static void tickets_die_with_their_context(void **state)
 {
     (void)state;
+    tls_fixture_revoke("alice.crl", "ca", "alice", -1, 1);
     for (size_t i = 0; i < 2; i++) {
         struct channel channel;
         char why[128];
         struct tls_context *context = tls_fixture_server_role("server", ASKS);
         struct tls_context *same = tls_fixture_server_role("server", ASKS);
         struct tls_context *other = tls_fixture_server_role("server", "client_tls_ca_file = %/other_ca.crt");
+        struct tls_context *revoking = tls_fixture_server_role("server", ASKS "\nclient_tls_crl_file = %/alice.crl");
         assert_false(resume(versions[i], get_ticket(versions[i], context, &channel), same, &channel, why));
         assert_string_equal(why, "");
         assert_true(channel.is_verified);
         assert_false(resume(versions[i], get_ticket(versions[i], context, &channel), other, &channel, why));
         assert_string_equal(why, "certificate verify failed: unable to get local issuer certificate (CN=alice,O=Shop)");
+        assert_false(resume(versions[i], get_ticket(versions[i], context, &channel), revoking, &channel, why));
+        assert_string_equal(why, "certificate verify failed: certificate revoked (CN=alice,O=Shop)");
         tls_context_free(context);
         tls_context_free(same);
         tls_context_free(other);
+        tls_context_free(revoking);
     }
 }
 
-/* A certificate that runs out while its ticket is still good: the clock is left alone, so the first handshake is made
- * not to look at it. */
+/* The clock is left alone: contexts do not look at it while they give the ticket. */
+static bool resume_later(int version, const char *settings, char why[128])
+{
+    struct channel channel;
+    struct tls_context *context = tls_fixture_server_role("server", settings);
+    X509_VERIFY_PARAM *param = SSL_CTX_get0_param(context->ctx);
+    X509_VERIFY_PARAM_set_flags(param, X509_V_FLAG_NO_CHECK_TIME);
+    SSL_SESSION *session = get_ticket(version, context, &channel);
+    X509_VERIFY_PARAM_clear_flags(param, X509_V_FLAG_NO_CHECK_TIME);
+    bool is_resumed = resume(version, session, context, &channel, why);
+    tls_context_free(context);
+    return is_resumed;
+}
+
+static void tickets_end_with_their_lists(void **state)
+{
+    (void)state;
+    tls_fixture_revoke("good.crl", "ca", NULL, -1, 1);
+    tls_fixture_revoke("late.crl", "ca", NULL, -9, -1);
+    tls_fixture_revoke("for_ever.crl", "ca", NULL, -1, TLS_FOR_EVER);
+    for (size_t i = 0; i < 2; i++) {
+        char why[128];
+        assert_true(resume_later(versions[i], ASKS "\nclient_tls_crl_file = %/good.crl", why));
+        assert_string_equal(why, "");
+        assert_true(resume_later(versions[i], ASKS "\nclient_tls_crl_file = %/for_ever.crl", why));
+        assert_string_equal(why, "");
+        assert_false(resume_later(versions[i], ASKS "\nclient_tls_crl_file = %/late.crl", why));
+        assert_string_equal(why, "certificate verify failed: CRL has expired (CN=alice,O=Shop, issued by CN=ca)");
+    }
+}
+
 static void tickets_end_with_their_certificate(void **state)
 {
     (void)state;
     tls_fixture_make(&(struct tls_recipe){.name = "alice", .issuer = "ca", .from_days = -9, .to_days = -1});
     for (size_t i = 0; i < 2; i++) {
-        struct channel channel;
         char why[128];
-        struct tls_context *context = tls_fixture_server_role("server", ASKS);
-        X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context->ctx), X509_V_FLAG_NO_CHECK_TIME);
-        assert_true(resume(versions[i], get_ticket(versions[i], context, &channel), context, &channel, why));
-        assert_string_equal(why, "the session is resumed after its certificate has expired");
-        tls_context_free(context);
+        assert_false(resume_later(versions[i], ASKS, why));
+        assert_string_equal(why, "certificate verify failed: certificate has expired (CN=alice)");
     }
 }
 
@@ -434,6 +464,7 @@ int main(void)
         cmocka_unit_test(nobody_renegotiates),
         cmocka_unit_test(tickets_remember_who_it_was),
         cmocka_unit_test(tickets_die_with_their_context),
+        cmocka_unit_test(tickets_end_with_their_lists),
         cmocka_unit_test(tickets_end_with_their_certificate),
     };
     return cmocka_run_group_tests(tests, setup, tls_fixture_teardown);

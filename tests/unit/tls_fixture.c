@@ -178,6 +178,42 @@ void tls_fixture_make(const struct tls_recipe *recipe)
     EVP_PKEY_free(key);
 }
 
+static void put_revoked(X509_CRL *list, const char *name)
+{
+    X509 *certificate = read_certificate(name);
+    X509_REVOKED *revoked = X509_REVOKED_new();
+    assert_int_equal(X509_REVOKED_set_serialNumber(revoked, X509_get_serialNumber(certificate)), 1);
+    assert_int_equal(X509_REVOKED_set_revocationDate(revoked, X509_getm_notBefore(certificate)), 1);
+    assert_int_equal(X509_CRL_add0_revoked(list, revoked), 1);
+    X509_free(certificate);
+}
+
+void tls_fixture_revoke(const char *file, const char *issuer, const char *revoked, int from_days, int to_days)
+{
+    X509_CRL *list = X509_CRL_new();
+    X509 *authority = read_certificate(issuer);
+    EVP_PKEY *key = read_key(issuer);
+    ASN1_TIME *from = X509_gmtime_adj(NULL, from_days * DAY);
+    ASN1_TIME *until = X509_gmtime_adj(NULL, to_days * DAY);
+    X509_CRL_set_version(list, X509_CRL_VERSION_2);
+    X509_CRL_set_issuer_name(list, X509_get_subject_name(authority));
+    X509_CRL_set1_lastUpdate(list, from);
+    if (to_days != TLS_FOR_EVER)
+        X509_CRL_set1_nextUpdate(list, until);
+    if (revoked)
+        put_revoked(list, revoked);
+    assert_true(X509_CRL_sign(list, key, EVP_sha256()) > 0);
+    FILE *out = fopen(tls_fixture_path(file), "a");
+    assert_non_null(out);
+    PEM_write_X509_CRL(out, list);
+    fclose(out);
+    ASN1_TIME_free(from);
+    ASN1_TIME_free(until);
+    EVP_PKEY_free(key);
+    X509_free(authority);
+    X509_CRL_free(list);
+}
+
 int tls_fixture_setup(void **state)
 {
     (void)state;

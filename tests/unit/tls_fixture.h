@@ -27,6 +27,9 @@ int tls_fixture_setup(void **state);
 int tls_fixture_teardown(void **state);
 
 void tls_fixture_make(const struct tls_recipe *recipe);
+/* Appends a revocation list to <file>: of `revoked` alone (NULL: of nobody), from and until so many days from now. */
+#define TLS_FOR_EVER 99999
+void tls_fixture_revoke(const char *file, const char *issuer, const char *revoked, int from_days, int to_days);
 /* "<folder>/<file>": valid until the eighth call from now. */
 const char *tls_fixture_path(const char *file);
 void tls_fixture_write(const char *file, const char *text, unsigned mode);

@@ -158,7 +158,7 @@ def is_pending(proxy, number):
 def test_many_signals_are_one_reload(make_proxy, server):
     """With a file that takes longer to read than a signal to send. All that came before the last one has been read, and
     nobody waits for one reload after the other."""
-    proxy = make_proxy({f"d{i}": f"host={server.host} port={server.port} dbname={clusters.DATABASE}" for i in range(5000)}, workers=1)
+    proxy = make_proxy({f"d{i}": f"host={server.host} port={server.port} dbname={clusters.DATABASE}" for i in range(500)}, workers=1)
     wait_log(proxy, "pgseek is ready")
     for _ in range(100):
         proxy.reload()

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,6 +14,12 @@
 
 /* What a record adds to its contents, at most; an estimate would do. */
 #define LINK_RECORD_COST ((size_t)64)
+
+/* A closed TCP connection looks like one whose peer only sends no more; the peer's system tells them apart when it is
+ * asked, a minute behind the close as a rule. */
+#define LINK_PROBE_IDLE_S 10
+#define LINK_PROBE_INTERVAL_S 10
+#define LINK_PROBE_COUNT 6
 
 /* ---- the seam: only these touch the socket's bytes; TLS stands between them and the caller ---- */
 
@@ -138,6 +145,22 @@ void link_tune(int fd, const struct conf *conf)
         link_set(fd, IPPROTO_TCP, TCP_KEEPINTVL, conf->tcp_keepintvl);
     if (conf->tcp_keepcnt > 0)
         link_set(fd, IPPROTO_TCP, TCP_KEEPCNT, conf->tcp_keepcnt);
+}
+
+void link_probe(struct link *link)
+{
+    if (!link_is_open(link))
+        return;
+    link_set(link->fd, IPPROTO_TCP, TCP_KEEPIDLE, LINK_PROBE_IDLE_S);
+    link_set(link->fd, IPPROTO_TCP, TCP_KEEPINTVL, LINK_PROBE_INTERVAL_S);
+    link_set(link->fd, IPPROTO_TCP, TCP_KEEPCNT, LINK_PROBE_COUNT);
+    link_set(link->fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+}
+
+bool link_is_lost(const struct link *link)
+{
+    struct pollfd file = {.fd = link->fd};
+    return link_is_open(link) && poll(&file, 1, 0) > 0 && (file.revents & (POLLERR | POLLHUP));
 }
 
 void link_finish(struct link *link)

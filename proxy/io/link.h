@@ -53,6 +53,11 @@ int link_open(struct link *link, uv_loop_t *loop, int fd, void *owner, link_on_e
 /* TCP_NODELAY and keep-alive as configured; harmless on a Unix socket. */
 void link_tune(int fd, const struct conf *conf);
 
+/* The peer has sent its end: it is asked now and then whether it is still there. */
+void link_probe(struct link *link);
+/* The peer is known to be gone, and nothing that is sent will be read. A peer that has only sent its end is not. */
+bool link_is_lost(const struct link *link);
+
 /* TLS from here on; takes it over. What was sent before stays in front. */
 void link_secure(struct link *link, struct tls *tls);
 /* The handshake is over and has not failed. */

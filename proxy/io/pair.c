@@ -1,8 +1,8 @@
 /* pair.c - the driver: receive, feed the session, send what it made, ask what is next.
  *
- *     accept ──▶ starting ──(logged in)──▶ running
- *                   │                         │
- *                   └──── SESSION_CLOSE ──────┴──▶ closing ──(both links gone)──▶ freed
+ *     accept ──▶ starting ──(logged in)──▶ running ──(client's end)──▶ leaving
+ *                   │                         │                           │
+ *                   └──── SESSION_CLOSE ──────┴───────────────────────────┴──▶ closing ──(both links gone)──▶ freed
  *
  * Back-pressure is one rule: a side is read only while the other side has taken everything.
  *
@@ -102,12 +102,11 @@ static void pair_wind_down(struct pair *pair)
 {
     if (link_unsent(&pair->back) == 0)
         link_close(&pair->back);
-    if (pair->front.at_end)
-        link_close(&pair->front);
     if (link_unsent(&pair->front) == 0)
-        link_finish(&pair->front);
+        (pair->front.at_end ? link_close : link_finish)(&pair->front);
     link_want(&pair->back, LINK_WRITABLE);
-    link_want(&pair->front, LINK_READABLE | (link_unsent(&pair->front) > 0 ? LINK_WRITABLE : 0u));
+    link_want(&pair->front,
+              (pair->front.at_end ? 0u : LINK_READABLE) | (link_unsent(&pair->front) > 0 ? LINK_WRITABLE : 0u));
 }
 
 static void pair_close(struct pair *pair)
@@ -293,16 +292,44 @@ static unsigned pair_wants(const struct pair *pair, enum side side)
     return wants;
 }
 
-/* The client sends no more. Nothing owed: the session ends. Otherwise the server is told, answers what it was asked,
- * and closes by itself, as it would without a proxy. */
+void pair_leave(struct pair *pair)
+{
+    pair->is_half_closed = false;
+    pair_lose(pair, SIDE_FRONTEND, "client closed the connection");
+}
+
+/* The client may be there no more: from now on it is looked after once a second. */
+static void pair_watch(struct pair *pair)
+{
+    if (pair->list != &pair->env->running)
+        return;
+    link_probe(&pair->front);
+    pair_enlist(pair, &pair->env->leaving);
+}
+
+/* The log-in is over. */
+static void pair_run(struct pair *pair)
+{
+    pair->deadline_ms = 0;
+    snapshot_unref(pair->snapshot);
+    pair->snapshot = NULL;
+    pair_enlist(pair, &pair->env->running);
+    if (pair->front.hung_up)
+        pair_watch(pair);
+}
+
+/* The client sends no more. Nothing owed: the session ends, once its answers are sent. Otherwise the server is told as
+ * soon as it has all that the client said, answers it, and closes by itself, as it would without a proxy. */
 static void pair_pass_end(struct pair *pair)
 {
-    if (!session_is_up(pair->session) || session_is_idle(pair->session)) {
-        pair->is_half_closed = false;
-        pair_lose(pair, SIDE_FRONTEND, "client closed the connection");
-    } else if (link_unsent(&pair->back) == 0) {
-        link_finish(&pair->back);
+    bool is_owed = session_is_owed(pair->session);
+    if (!is_owed && link_unsent(&pair->front) == 0) {
+        pair_leave(pair);
+        return;
     }
+    if (is_owed && link_unsent(&pair->back) == 0 && !session_may_send(pair->session))
+        link_finish(&pair->back);
+    pair_watch(pair);
 }
 
 /* What is rare: a session that has logged in, is told to go, or whose client has sent its last. Whether the session
@@ -310,12 +337,8 @@ static void pair_pass_end(struct pair *pair)
 static bool pair_take_turn(struct pair *pair)
 {
     struct pair_env *env = pair->env;
-    if (pair->list == &env->starting && session_is_up(pair->session)) {
-        pair->deadline_ms = 0;
-        snapshot_unref(pair->snapshot);
-        pair->snapshot = NULL;
-        pair_enlist(pair, &env->running);
-    }
+    if (pair->list == &env->starting && session_is_up(pair->session))
+        pair_run(pair);
     if (pair->is_half_closed) {
         pair_pass_end(pair);
         return !link_is_open(&pair->front);
@@ -400,6 +423,8 @@ void pair_on_event(struct link *link, unsigned events)
         if (rc < 0)
             pair_lose(pair, side, strerror(-rc));
     }
+    if ((events & LINK_HUNG_UP) && side == SIDE_FRONTEND)
+        pair_watch(pair);
     if ((events & LINK_READABLE) && link_is_open(link))
         pair_receive(pair, link);
     else if ((events & LINK_BROKEN) && link_is_open(link))

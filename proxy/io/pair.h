@@ -42,6 +42,7 @@ struct pair_env {
     struct lookup_queue lookups;
     struct pair_list starting; /* not logged in yet */
     struct pair_list running;
+    struct pair_list leaving; /* running, and the client has sent its last */
     struct pair_list closing;
     bool is_draining;                        /* sessions end as soon as they are idle */
     void (*on_change)(struct pair_env *env); /* a list has grown or shrunk */
@@ -50,7 +51,7 @@ struct pair_env {
 /* Takes over an accepted descriptor, and closes it when there is no room for it. `peer` is copied. */
 void pair_accept(struct pair_env *env, int fd, const struct session_peer *peer);
 
-/* To be called about once a second while anything is starting or closing: time-outs. */
+/* To be called about once a second while anything is starting, leaving or closing: time-outs. */
 void pair_tick(struct pair_env *env);
 
 /* Ends the sessions that are idle or not logged in; the others end when they become idle. */

@@ -10,6 +10,9 @@
 /* How long a client may take to read its last message. */
 #define PAIR_LINGER_MS 5000
 
+/* How long what a client that is gone has said may wait here for its turn. */
+#define PAIR_LEGACY_MS 10000
+
 #define PAIR_SHUTDOWN_SQLSTATE "57P01"
 #define PAIR_SHUTDOWN_MESSAGE "terminating connection due to administrator command"
 
@@ -23,7 +26,7 @@ struct pair {
     struct lookup *lookup;     /* while the client's secret is asked for */
     struct pair *next, *prev;
     struct pair_list *list;
-    uint64_t deadline_ms; /* of the log-in, or of the last words; 0: none */
+    uint64_t deadline_ms; /* of the log-in, of what a client that is gone has said, or of the last words; 0: none */
     bool is_refused;      /* above max_client_conn */
     bool is_cancel;       /* carries a cancel request */
     bool is_half_closed;  /* the client sends no more but is owed answers */
@@ -34,6 +37,8 @@ struct pair {
 void pair_enlist(struct pair *pair, struct pair_list *list);
 /* After every call of a session function: sends, then does what the session says. */
 void pair_settle(struct pair *pair);
+/* The client has left: ends the session. */
+void pair_leave(struct pair *pair);
 /* Closes both links at once. */
 void pair_cut_off(struct pair *pair);
 void pair_on_event(struct link *link, unsigned events);

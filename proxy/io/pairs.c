@@ -88,6 +88,22 @@ static void pair_check_login(struct pair *pair)
     }
 }
 
+/* A client that is gone ends its session, as soon as the server has all that it said or has had the time to take it. So
+ * a server that says nothing keeps nobody's place. */
+static void pair_check_leaving(struct pair *pair)
+{
+    uint64_t now_ms = uv_now(pair->env->loop);
+    if (!link_is_lost(&pair->front))
+        return;
+    if (pair->deadline_ms == 0)
+        pair->deadline_ms = now_ms + PAIR_LEGACY_MS;
+    bool has_said_all = pair->front.at_end && link_unsent(&pair->back) == 0 && !session_may_send(pair->session);
+    if (!has_said_all && now_ms < pair->deadline_ms)
+        return;
+    pair_leave(pair);
+    pair_settle(pair);
+}
+
 static void pair_check_last_words(struct pair *pair)
 {
     bool only_lingers = pair->env->is_draining && link_unsent(&pair->front) == 0;
@@ -99,6 +115,7 @@ static void pair_check_last_words(struct pair *pair)
 void pair_tick(struct pair_env *env)
 {
     pair_for_each(&env->starting, pair_check_login);
+    pair_for_each(&env->leaving, pair_check_leaving);
     pair_for_each(&env->closing, pair_check_last_words);
 }
 
@@ -107,6 +124,7 @@ void pair_drain(struct pair_env *env)
     env->is_draining = true;
     pair_for_each(&env->starting, pair_settle);
     pair_for_each(&env->running, pair_settle);
+    pair_for_each(&env->leaving, pair_settle);
 }
 
 static void pair_end(struct pair *pair)
@@ -120,6 +138,7 @@ void pair_end_all(struct pair_env *env)
     env->is_draining = true;
     pair_for_each(&env->starting, pair_end);
     pair_for_each(&env->running, pair_end);
+    pair_for_each(&env->leaving, pair_end);
 }
 
 void pair_kill_all(struct pair_env *env)

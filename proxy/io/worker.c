@@ -68,7 +68,7 @@ static void worker_end_if_empty(struct worker *worker)
     const struct pair_env *env = &worker->env;
     if (worker_is_accepting(worker) || worker->is_closing)
         return;
-    if (env->starting.count + env->running.count + env->closing.count > 0)
+    if (env->starting.count + env->running.count + env->leaving.count + env->closing.count > 0)
         return;
     worker->is_closing = true;
     for (size_t i = 0; i < worker->nacceptors; i++)
@@ -89,6 +89,11 @@ static bool worker_has_paused(const struct worker *worker)
     return false;
 }
 
+static bool worker_needs_tick(const struct pair_env *env)
+{
+    return env->starting.count + env->leaving.count + env->closing.count > 0;
+}
+
 static void worker_on_tick(uv_timer_t *timer)
 {
     struct worker *worker = timer->data;
@@ -96,7 +101,7 @@ static void worker_on_tick(uv_timer_t *timer)
     if (worker_is_accepting(worker))
         worker_resume_acceptors(worker);
     bool has_said_all = log_catch_up();
-    if (worker->env.starting.count + worker->env.closing.count == 0 && !worker_has_paused(worker) && has_said_all)
+    if (!worker_needs_tick(&worker->env) && !worker_has_paused(worker) && has_said_all)
         uv_timer_stop(timer);
 }
 
@@ -112,7 +117,7 @@ static void worker_need_tick(struct worker *worker)
 static void worker_on_change(struct pair_env *env)
 {
     struct worker *worker = env->session.clock;
-    if (env->starting.count + env->closing.count > 0)
+    if (worker_needs_tick(env))
         worker_need_tick(worker);
     worker_end_if_empty(worker);
 }

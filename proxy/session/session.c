@@ -429,3 +429,22 @@ bool session_is_idle(const struct session *session)
            (session->state == STATE_UP && session->status == 'I' && session->owed.count == 0 && !session->unsynced &&
             !session->holding);
 }
+
+bool session_is_owed(const struct session *session)
+{
+    if (session->state == STATE_UP)
+        return !session_is_idle(session);
+    if (session->is_cancel)
+        return session->state == STATE_CONNECT;
+    bool is_on_its_way =
+        session->state == STATE_CONNECT || session->state == STATE_PROVE || session->state == STATE_LOGIN;
+    return is_on_its_way && session->holding;
+}
+
+bool session_may_send(const struct session *session)
+{
+    const struct tagging *tagging = session->tagging;
+    /* Behind a group without its Sync nothing runs again: the Sync will not come. */
+    bool may_run_again = tagging && (tagging->retry.possible || tagging->retry.closing) && !session->unsynced;
+    return session->state != STATE_UP || session->holding || may_run_again;
+}

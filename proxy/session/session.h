@@ -113,5 +113,10 @@ bool session_reads(const struct session *session, enum side side);
 bool session_is_up(const struct session *session);
 /* Nothing is under way: no reply is owed and no transaction is open. */
 bool session_is_idle(const struct session *session);
+/* For a client that sends no more: whether it has something to come all the same, or asked for (a cancel request) ...
+ */
+bool session_is_owed(const struct session *session);
+/* ... and whether some of what it said may still have to go to the server: it waits here, or may be run again. */
+bool session_may_send(const struct session *session);
 
 #endif

@@ -46,11 +46,15 @@ class Stall:
     """Says no more, and keeps the connection until the client leaves."""
 
 
+class Deaf:
+    """Says no more, hears no more, and keeps the connection until the server is closed."""
+
+
 class Reset:
     """Ends the connection with a RST."""
 
 
-def _play(sock, steps):
+def _play(sock, steps, closing=None):
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for step in steps:
         if isinstance(step, bytes):
@@ -64,6 +68,8 @@ def _play(sock, steps):
         elif step is Stall:
             while sock.recv(65536):
                 pass
+        elif step is Deaf:
+            closing.wait(120)
         elif step is Reset:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             return
@@ -104,12 +110,17 @@ class Server(_Listener):
 
     def __init__(self, *steps):
         self.steps = steps
+        self.closing = threading.Event()
         super().__init__()
+
+    def close(self):
+        self.closing.set()
+        super().close()
 
     def _serve(self, sock):
         sock.settimeout(60)
         sock.recv(65536)
-        _play(sock, self.steps)
+        _play(sock, self.steps, self.closing)
 
 
 # ---- a real server whose words are spoilt on the way -----------------------------------------------------------------

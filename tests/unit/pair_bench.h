@@ -38,6 +38,7 @@ struct session {
     bool reads[2];
     bool is_tls[2];
     bool refuses_tls;
+    bool may_send;   /* something of the client's waits */
     bool stays_down; /* the log-in is not over when the server is connected */
     int ended, unreachable, connected;
     int lost[2];
@@ -183,6 +184,16 @@ bool session_is_up(const struct session *session)
 bool session_is_idle(const struct session *session)
 {
     return session->is_idle;
+}
+
+bool session_is_owed(const struct session *session)
+{
+    return session->is_up && !session->is_idle;
+}
+
+bool session_may_send(const struct session *session)
+{
+    return session->may_send;
 }
 
 /* ---- the bench ---- */

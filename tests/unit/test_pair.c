@@ -76,6 +76,85 @@ static void a_client_that_is_owed_an_answer_gets_it(void **state)
     expect_gone(bench);
 }
 
+static void what_waits_goes_before_the_clients_end(void **state)
+{
+    struct bench *bench = *state;
+    struct session *session = connect_both(bench);
+    session->may_send = true;
+    say(bench->client, "question");
+    assert_int_equal(shutdown(bench->client, SHUT_WR), 0);
+    expect_text(bench, bench->server, "question");
+    expect_nothing(bench, bench->server); /* no end yet: there may be more to send */
+    say(bench->server, "facts");
+    expect_text(bench, bench->client, "facts");
+    expect_nothing(bench, bench->server);
+    session->may_send = false;
+    say(bench->server, "answer");
+    expect_text(bench, bench->client, "answer");
+    expect_end(bench, bench->server);
+    session->is_idle = true;
+    say(bench->server, "last");
+    expect_text(bench, bench->client, "last");
+    expect_end(bench, bench->client);
+    expect_gone(bench);
+}
+
+static void a_slow_reader_that_sends_no_more_gets_all(void **state)
+{
+    struct bench *bench = *state;
+    struct session *session = connect_both(bench);
+    flood(bench, bench->server);
+    session->is_idle = true; /* what came was all */
+    size_t fed = session->fed[SIDE_BACKEND];
+    assert_int_equal(shutdown(bench->client, SHUT_WR), 0);
+    for (int i = 0; i < 20; i++)
+        turn(bench);
+    assert_int_equal(session->fed[SIDE_BACKEND], fed);
+    assert_int_equal(drain(bench, bench->client, fed), fed);
+    expect_end(bench, bench->client);
+    expect_gone(bench);
+}
+
+/* A server that says nothing, and does not even close, holds no place of a client that is gone. */
+static void a_client_that_is_gone_is_not_waited_for(void **state)
+{
+    struct bench *bench = *state;
+    struct session *session = connect_both(bench); /* not idle */
+    say(bench->client, "question");
+    session->may_send = true; /* while it says so the server is given time */
+    close_client(bench);
+    expect_text(bench, bench->server, "question");
+    for (int i = 0; i < TURNS && bench->env.leaving.count == 0; i++)
+        turn(bench);
+    pair_tick(&bench->env);
+    assert_int_equal(bench->env.leaving.count, 1);
+    session->may_send = false;
+    pair_tick(&bench->env);
+    expect_end(bench, bench->server);
+    expect_gone(bench);
+}
+
+/* The same where it cannot even be read, since something of it waits: then time is all there is. */
+static void a_client_that_is_gone_unheard(void **state)
+{
+    struct bench *bench = *state;
+    struct session *session = connect_both(bench);
+    session->reads[SIDE_FRONTEND] = false;
+    say(bench->server, "x");
+    expect_text(bench, bench->client, "x");
+    say(bench->client, "unread");
+    close_client(bench);
+    for (int i = 0; i < TURNS && bench->env.leaving.count == 0; i++)
+        turn(bench);
+    assert_int_equal(bench->env.leaving.count, 1);
+    pair_tick(&bench->env);
+    assert_int_equal(session->lost[SIDE_FRONTEND], 0);
+    bench->loop.time += 11000; /* milliseconds: PAIR_LEGACY_MS and one more second */
+    pair_tick(&bench->env);
+    expect_end(bench, bench->server);
+    expect_gone(bench);
+}
+
 static void the_last_words_outlive_the_server(void **state)
 {
     struct bench *bench = *state;
@@ -187,6 +266,10 @@ int main(void)
         TEST(a_slow_server_stops_its_client),
         TEST(an_idle_client_that_leaves_ends_it),
         TEST(a_client_that_is_owed_an_answer_gets_it),
+        TEST(what_waits_goes_before_the_clients_end),
+        TEST(a_slow_reader_that_sends_no_more_gets_all),
+        TEST(a_client_that_is_gone_is_not_waited_for),
+        TEST(a_client_that_is_gone_unheard),
         TEST(the_last_words_outlive_the_server),
         TEST(a_server_that_refuses_is_told),
         TEST(one_too_many_is_told_why),

@@ -270,7 +270,9 @@ static void read_messages(struct session *session, const struct direction *way, 
 
 /* ---- the frontend's untyped packets ---- */
 
-/* Takes one packet off the front. False when it has not arrived whole, or the session ended. */
+/* Takes one packet off the front. False when it has not arrived whole, or the session ended. Who begins with something
+ * else gets no answer, as from the server: node-postgres says Terminate first where its user ends a client that has not
+ * logged in yet, and would take an error for a failure. */
 static bool read_packet(struct session *session, struct span *bytes)
 {
     struct buf *partial = &session->in[SIDE_FRONTEND].partial;
@@ -287,7 +289,7 @@ static bool read_packet(struct session *session, struct span *bytes)
         if (want == 4)
             want = startup_length(buf_span(partial));
         if (want == 0) {
-            session_violation(session, SIDE_FRONTEND, "invalid length of startup packet");
+            session_hang_up(session, "invalid length of startup packet");
             return false;
         }
     }

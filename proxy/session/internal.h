@@ -254,7 +254,7 @@ void session_fatal(struct session *session, const char *sqlstate, const char *me
 void session_refuse(struct session *session, const char *sqlstate, const char *message, const char *hint,
                     const char *why);
 /* Ends the session for a violation without a word: where an answer in clear text could not be told from an
- * attacker's. */
+ * attacker's, and where what came may not be PostgreSQL's protocol at all. */
 void session_hang_up(struct session *session, const char *what);
 /* Whether what the client sends now is not its turn: it is kept for later. */
 bool session_makes_wait(const struct session *session);

@@ -100,6 +100,18 @@ def test_bytes_behind_an_encryption_request_end_the_connection(proxy):
             assert b"R\0\0\0\x08" not in received, "logged in with bytes from behind an SSLRequest"
 
 
+@pytest.mark.parametrize("first", [b"", wire.SSL_REQUEST])
+def test_a_client_that_ends_before_it_begins_hears_nothing(either, first):
+    """node-postgres says Terminate at once when end() stands behind connect(); an error would be its program's end."""
+    with either.wire(start=False) as conn:
+        if first:
+            conn.send(first)
+            assert conn.read_bytes(1) == b"N"
+        conn.send(wire.message("X"))
+        with pytest.raises(EOFError, match="0 of 1 bytes"):
+            conn.read_bytes(1)
+
+
 def test_startup_one_byte_at_a_time(proxy):
     with proxy.wire(start=False) as conn:
         conn.send_slowly(wire.SSL_REQUEST)

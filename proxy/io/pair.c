@@ -97,13 +97,15 @@ void pair_on_link_closed(struct link *link)
 
 /* Sends what is left, says goodbye, and closes a link as soon as nothing is to be expected from it. The server's goes
  * first: it has nothing more to tell anybody. The client's end of stream is waited for: a close with bytes unread would
- * be a reset, and a reset can destroy the last message on its way. */
+ * be a reset, and a reset can destroy the last message on its way. Above a bound it is not: strangers could keep
+ * descriptors that nobody counts. */
 static void pair_wind_down(struct pair *pair)
 {
+    bool lingers = !pair->front.at_end && pair->env->closing.count <= PAIR_LINGERING_MAX;
     if (link_unsent(&pair->back) == 0)
         link_close(&pair->back);
     if (link_unsent(&pair->front) == 0)
-        (pair->front.at_end ? link_close : link_finish)(&pair->front);
+        (lingers ? link_finish : link_close)(&pair->front);
     link_want(&pair->back, LINK_WRITABLE);
     link_want(&pair->front,
               (pair->front.at_end ? 0u : LINK_READABLE) | (link_unsent(&pair->front) > 0 ? LINK_WRITABLE : 0u));

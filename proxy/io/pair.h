@@ -16,6 +16,9 @@
 /* Clients above max_client_conn that are heard out, so that they read why they are refused; those above are cut off. */
 #define PAIR_REFUSED_MAX 64
 
+/* Clients of a worker that are waited for after their last message; those above are closed as soon as it is sent. */
+#define PAIR_LINGERING_MAX 256
+
 struct pair;
 struct snapshot;
 struct upstream;

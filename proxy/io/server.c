@@ -364,6 +364,7 @@ static void server_warn_of_unreadable(const struct conf *conf)
         const struct conf_database *database = &conf->databases[i];
         bool is_system_ca = conf_server_leg(conf, database).is_system_ca;
         server_warn_if_unreadable(conf, is_system_ca ? NULL : database->sslrootcert);
+        server_warn_if_unreadable(conf, database->sslcrl);
         server_warn_if_unreadable(conf, database->sslcert);
         server_warn_if_unreadable(conf, database->sslkey);
     }

@@ -7,6 +7,7 @@
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/x509v3.h>
 
 #include "../admin/whole_file.h"
 #include "tls_mode.h"
@@ -111,6 +112,10 @@ static X509 *tls_next_certificate(struct tls_wish *wish, const struct tls_file *
     X509 *certificate = PEM_read_bio_X509(bio, NULL, tls_on_passphrase, &unused);
     if (!certificate && ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE)
         tls_complain(wish, file, "holds a certificate that is damaged");
+    /* Makes OpenSSL read the extensions now, which it would do at their first use, in whichever worker that is: a
+     * context does not change once it is made. What it thinks of them a verification will say. */
+    if (certificate)
+        (void)X509_check_purpose(certificate, -1, 0);
     ERR_clear_error();
     return certificate;
 }

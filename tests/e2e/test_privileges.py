@@ -160,14 +160,17 @@ def test_the_log_is_opened_with_the_rights_of_the_user(run_dir, folder, home):
     assert other.read_text() == "root's own\n"
 
 
-def test_files_of_lines_are_looked_at_too(run_dir, server, secrets, folder):
+def test_files_of_lines_are_looked_at_too(run_dir, server, secrets, folder, certificates):
     """A reload reads what a line of [databases] names as well."""
+    crl = write(folder / "tls.crl", pathlib.Path(certificates.revoke("for_root", {"ca": []})).read_text(), mode=0o600)
     proxy = clusters.Proxy(pathlib.Path(tempfile.mkdtemp(prefix="p", dir=run_dir)), server)
     proxy.directory.chmod(0o755)
     line = f"host=127.0.0.1 port={server.port} sslmode=require sslcert={folder / 'tls.crt'} sslkey={folder / 'tls.key'}"
+    line = f"{line} sslrootcert={certificates.ca} sslcrl={crl}"
     try:
         proxy.start({"own": line}, user=USER)
         wait_log(proxy, f"{folder / 'tls.key'}: a reload will fail")
+        assert f"{crl}: a reload will fail" in proxy.log()
         assert "tls.crt: a reload" not in proxy.log()
     finally:
         proxy.stop()

@@ -214,6 +214,25 @@ static void far_too_many_are_cut_off(void **state)
     expect_gone(bench);
 }
 
+static void few_are_waited_for_at_their_end(void **state)
+{
+    struct bench *bench = *state;
+    int clients[PAIR_LINGERING_MAX + 10];
+    const size_t count = sizeof clients / sizeof *clients;
+    bench->conf.max_client_conn = (int)count;
+    for (size_t i = 0; i < count; i++)
+        clients[i] = arrive(bench);
+    pair_end_all(&bench->env);
+    for (size_t i = 0; i < count; i++) {
+        expect_text(bench, clients[i], "57P01");
+        expect_end(bench, clients[i]);
+    }
+    assert_int_equal(bench->env.closing.count, PAIR_LINGERING_MAX);
+    for (size_t i = 0; i < count; i++)
+        close(clients[i]);
+    expect_gone(bench);
+}
+
 static void draining_ends_the_idle_and_waits_for_the_busy(void **state)
 {
     struct bench *bench = *state;
@@ -274,6 +293,7 @@ int main(void)
         TEST(a_server_that_refuses_is_told),
         TEST(one_too_many_is_told_why),
         TEST(far_too_many_are_cut_off),
+        TEST(few_are_waited_for_at_their_end),
         TEST(draining_ends_the_idle_and_waits_for_the_busy),
         TEST(a_client_that_vanishes_while_connecting),
         TEST(memory_can_run_out_at_the_door),

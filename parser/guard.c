@@ -63,6 +63,21 @@ static void put_name(struct text *text, const struct plan_relation *relation)
     text_format(text, ")::pg_catalog.oid OPERATOR(pg_catalog.=) %u::pg_catalog.oid", relation->oid);
 }
 
+/* What only a view names is found by the view owner's rights: the role may have none, and to_regclass() would say so.
+ */
+static void put_inner_name(struct text *text, const struct plan_relation *relation)
+{
+    text_format(text,
+                " AND EXISTS (SELECT FROM pg_catalog.pg_class c"
+                " JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace"
+                " WHERE c.oid OPERATOR(pg_catalog.=) %u::pg_catalog.oid AND c.relname OPERATOR(pg_catalog.=) ",
+                relation->oid);
+    put_literal(text, relation->resolved_name);
+    text_puts(text, "::pg_catalog.name AND n.nspname OPERATOR(pg_catalog.=) ");
+    put_literal(text, relation->resolved_schema);
+    text_puts(text, "::pg_catalog.name)");
+}
+
 static void put_rule(struct text *text, const struct plan_relation *relation)
 {
     if (!relation->rule_xmin)
@@ -234,7 +249,7 @@ static void put_facts(struct text *text, const struct pgseek_plan *plan)
     for (size_t i = 0; i < plan->nrelations; i++) {
         if (!plan->relations[i].oid)
             continue;
-        put_name(text, &plan->relations[i]);
+        (i < plan->nnames ? put_name : put_inner_name)(text, &plan->relations[i]);
         put_rule(text, &plan->relations[i]);
         put_layout(text, &plan->relations[i]);
     }

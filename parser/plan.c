@@ -68,6 +68,8 @@ static enum pgseek_reason check_names(const struct pgseek_query *query, struct p
             facts_ask_relation(facts, query->relations[r].schema, query->relations[r].name, &ord);
         const struct facts_column *columns = relation ? facts_columns(facts, ord, &count) : NULL;
 
+        if (relation && !relation->may_use)
+            return PGSEEK_REASON_KEY_PRIVILEGE; /* a statement prepared before runs on: the server asks only once */
         for (size_t i = 0; i < count; i++)
             if (is_reserved(columns[i].name))
                 return PGSEEK_REASON_RESERVED_NAME;

@@ -42,14 +42,19 @@ static struct pgseek_query *read_query(struct decision *d)
 
 #define REASON_TTL 10 /* seconds that a reason given by the catalog holds: an index may have come */
 
-/* What a plan is found by, in tagging->scratch: the scope is in it, since the guard reads it. */
+/* What a plan is found by, in tagging->scratch. The scope is in it, since the guard reads it; so is the server, since
+ * databases of one name on two servers would take each other's plans away, page by page. */
 static bool make_key(struct decision *d)
 {
     const struct statement *statement = d->request->statement;
     const struct conf *conf = d->session->conf;
+    const struct conf_database *database = d->session->database;
     struct tagging *tagging = d->session->tagging;
     plan_cache_key(&tagging->scratch, &tagging->context, d->settings.key, statement->oids, statement->noids,
                    span_of(statement->sql, statement->sql_len));
+    buf_put_u8(&tagging->scratch, 0); /* the text ends */
+    buf_put_cstr(&tagging->scratch, database->hosts[d->session->host_index].host);
+    buf_put_format(&tagging->scratch, "%d ", database->hosts[d->session->host_index].port);
     for (size_t i = 0; i < conf->nscope; i++)
         buf_put_cstr(&tagging->scratch, conf->scope[i]);
     if (statement->serial || statement->verb)

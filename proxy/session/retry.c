@@ -114,19 +114,21 @@ bool retry_instead(struct session *session, struct page *page)
 static const struct {
     const char *sqlstate;
     enum pgseek_code code;
-    bool is_fact; /* another look may help */
+    bool is_fact;   /* another look may help */
+    bool is_server; /* where it does not help, the server's own words are the ones to hear */
     const char *message, *detail, *hint;
 } failures[] = {
-    {"22012", PGSEEK_PS005, true, "the page's plan does not hold any more",
+    {"22012", PGSEEK_PS005, true, false, "the page's plan does not hold any more",
      "The table, one of its indexes or constraints, the search_path or the role has changed since the page was "
      "planned.",
      "Run it again."},
-    {"26000", PGSEEK_PS005, true, "the page's plan does not hold any more",
+    {"26000", PGSEEK_PS005, true, false, "the page's plan does not hold any more",
      "The server's prepared statements are gone.", "Run it again."},
-    {"2201F", PGSEEK_PS004, false, "the cursor does not belong to this page",
+    {"42501", PGSEEK_PS005, true, true, NULL, NULL, NULL}, /* a schema that a name was found in */
+    {"2201F", PGSEEK_PS004, false, false, "the cursor does not belong to this page",
      "The value of a parameter is not the one that it was made with.",
      "Start again from the first page, without a cursor."},
-    {"2201E", PGSEEK_PS004, false, "the cursor does not belong to this page",
+    {"2201E", PGSEEK_PS004, false, false, "the cursor does not belong to this page",
      "A setting of the scope has another value than when it was made.",
      "Start again from the first page, without a cursor."},
 };
@@ -171,9 +173,10 @@ enum action guard_failed(struct session *session, struct page *page, struct span
         if (!failures[i].is_fact)
             return tell(session, page, i);
         forget(session, page);
-        if (!may_start_again(session))
+        if (may_start_again(session))
+            return start_again(session) ? ACTION_DONE : session_nomem(session);
+        if (!failures[i].is_server)
             return tell(session, page, i);
-        return start_again(session) ? ACTION_DONE : session_nomem(session);
     }
     fail_group(session); /* a cancel or a time-out that was meant for the page */
     retry_over(session);

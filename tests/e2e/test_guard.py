@@ -6,6 +6,7 @@ come that the plan could not have foreseen. Allowed are the right rows and the e
 import psycopg
 import pytest
 
+import cluster
 import pages
 import wire
 
@@ -239,3 +240,76 @@ def test_a_cursor_of_another_tie_breaker_is_refused(conn, admin):
     assert outcome.error in REFUSALS
     assert Outcome(conn.ask(wire.extended(SQL, [token]))).error == "PS004"
     assert Outcome(conn.ask(wire.extended(SQL, [None]))).codes == [5, 4, 3, 2]
+
+
+# ---- rights that others take away -------------------------------------------------------------------------------------
+
+VIEW = "SELECT code FROM guard_view ORDER BY code LIMIT 3 /* pgseek cursor='{}' */"
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_a_view_needs_no_rights_on_what_is_below_it(server, proxy, admin, block):
+    """The role could look into the schema when the plan was made, and cannot any more. The view asks for its owner's rights."""
+    admin.execute("CREATE VIEW guard_view AS SELECT code FROM guard_other.guard_rows WHERE at >= 0")
+    admin.execute("ALTER TABLE guard_other.guard_rows ALTER code SET NOT NULL, ADD UNIQUE (code)")
+    admin.execute("GRANT USAGE ON SCHEMA guard_other TO app; GRANT SELECT ON guard_view, guard_other.guard_rows TO app")
+    with proxy.wire(user="app") as conn, proxy.wire(user="app") as other:
+        token = pages.page_of(conn.ask(wire.query(VIEW.format("")))).next
+        assert token
+        admin.execute("REVOKE USAGE ON SCHEMA guard_other FROM app; REVOKE ALL ON guard_other.guard_rows FROM app")
+        for each in (conn, other):
+            if block:
+                each.ask(wire.query("BEGIN"))
+            first, then = (Outcome(each.ask(wire.query(VIEW.format(cursor)))) for cursor in ("", token))
+            assert (first.error, first.codes, then.error, then.codes) == (None, [101, 102, 103], None, [104, 105, 106])
+
+
+@pytest.mark.parametrize("protocol", ["simple", "extended", "named"])
+def test_a_schema_that_is_closed_says_what_it_says_directly(server, proxy, admin, protocol):
+    """Of a statement that was prepared before, the server itself asks for no right on the schema any more."""
+    sql = "SELECT code FROM guard_other.guard_rows ORDER BY code LIMIT 3 /* pgseek */"
+    admin.execute("ALTER TABLE guard_other.guard_rows ALTER code SET NOT NULL, ADD UNIQUE (code)")
+    admin.execute("GRANT USAGE ON SCHEMA guard_other TO app; GRANT SELECT ON guard_other.guard_rows TO app")
+    ask = {"simple": [wire.query(sql)], "extended": [wire.extended(sql)], "named": [wire.bind(statement="s"), wire.execute(), wire.sync()]}[protocol]
+
+    def outcome(conn):
+        got = conn.ask(*ask)
+        errors = [{letter: message.fields().get(letter) for letter in "CMP"} for message in got if message.kind == "E"]
+        return errors, [message.row() for message in got if message.kind == "D"]
+
+    with proxy.wire(user="app") as conn, server.wire(user="app") as direct:
+        for each in (conn, direct):
+            each.ask(wire.parse(sql, "s"), wire.sync())
+            assert len(outcome(each)[1]) == 3
+        admin.execute("REVOKE USAGE ON SCHEMA guard_other FROM app")
+        for _ in range(2):
+            assert outcome(conn) == outcome(direct)
+
+
+# ---- two servers ------------------------------------------------------------------------------------------------------
+
+
+def test_databases_of_one_name_on_two_servers(server, run_dir, make_proxy):
+    """One statement, user and database name, and other object ids. Neither takes the other's plans away, which in a block
+    would be an error."""
+    second = cluster.Cluster(run_dir / "second").start()
+    lines = {"one": server, "two": second}
+    try:
+        for endpoint, others in ((server, 0), (second, 3)):
+            with endpoint.connect() as conn:
+                for i in range(others):
+                    conn.execute(f"CREATE TABLE guard_other_{i} (id int4)")
+                conn.execute("CREATE TABLE guard_shard (id int8 PRIMARY KEY, of int4 NOT NULL)")
+                conn.execute(f"INSERT INTO guard_shard SELECT i, {others} FROM generate_series(1, 9) i")
+        proxy = make_proxy({name: f"host={to.host} port={to.port} dbname={cluster.DATABASE}" for name, to in lines.items()}, workers=1)
+        with proxy.wire(database="one") as one, proxy.wire(database="two") as two:
+            for conn in (one, two):
+                conn.ask(wire.query("BEGIN"))
+            for _ in range(3):
+                for conn, of in ((one, b"0"), (two, b"3")):
+                    page = pages.page_of(conn.ask(wire.query("SELECT id, of FROM guard_shard ORDER BY id LIMIT 2 /* pgseek */")))
+                    assert (page.action, page.rows) == ("first", [(b"1", of), (b"2", of)])
+    finally:
+        second.stop()
+        with server.connect() as conn:
+            conn.execute("DROP TABLE IF EXISTS guard_shard")

@@ -166,6 +166,14 @@ void text_format(struct text *text, const char *format, ...)
     va_end(args);
 }
 
+bool text_is_ascii(const char *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)bytes[i] >= 0x80)
+            return false;
+    return true;
+}
+
 void text_put_ident(struct text *text, const char *name)
 {
     text_putc(text, '"');

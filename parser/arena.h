@@ -47,6 +47,7 @@ void text_puts(struct text *text, const char *string);
 void text_putc(struct text *text, char c);
 void text_format(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_vformat(struct text *text, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+bool text_is_ascii(const char *bytes, size_t len);
 /* Puts a name in double quotes, inner quotes doubled: what any identifier may be written as. */
 void text_put_ident(struct text *text, const char *name);
 /* Hands the string over, to be freed with free(); NULL when failed. The text is empty afterwards. */

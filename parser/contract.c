@@ -15,20 +15,24 @@ static void put_counted(struct text *text, const void *bytes, size_t len)
     text_put(text, bytes, len);
 }
 
-static void put_name(struct text *text, const char *name)
+static void put_name(struct pgseek_plan *plan, struct text *text, const char *name)
 {
-    put_counted(text, name ? name : "", name ? strlen(name) : 0);
+    size_t len = name ? strlen(name) : 0;
+
+    put_counted(text, name ? name : "", len);
+    plan->is_ascii &= text_is_ascii(name, len);
 }
 
 bool plan_make_contract(struct pgseek_plan *plan, const struct pgseek_query *query)
 {
     struct text text = {0};
 
+    plan->is_ascii = text_is_ascii(query->lex.sql, query->lex.len);
     text_format(&text, "%d;", CONTRACT_VERSION);
     put_counted(&text, query->contract.ptr, query->contract.len);
     for (size_t i = 0; i < plan->nnames; i++) {
-        put_name(&text, plan->relations[i].resolved_schema);
-        put_name(&text, plan->relations[i].resolved_name);
+        put_name(plan, &text, plan->relations[i].resolved_schema);
+        put_name(plan, &text, plan->relations[i].resolved_name);
     }
     plan->contract.len = text.len;
     plan->contract.ptr = text.failed ? NULL : arena_alloc(&plan->arena, text.len);
@@ -47,6 +51,11 @@ const uint8_t *pgseek_plan_contract(const struct pgseek_plan *plan, size_t *len)
 {
     *len = plan->contract.len;
     return plan->contract.ptr;
+}
+
+bool pgseek_plan_is_ascii(const struct pgseek_plan *plan)
+{
+    return plan->is_ascii;
 }
 
 size_t pgseek_plan_filter_count(const struct pgseek_plan *plan)

@@ -83,6 +83,7 @@ struct pgseek_facts *pgseek_facts_new(const struct pgseek_query *query)
 
     if (!facts)
         return NULL;
+    facts->has_ascii_trails = pgseek_query_has_ascii_trails(query);
     for (size_t i = 0; i < pgseek_query_relation_count(query); i++) {
         const struct wanted wanted = {.schema = pgseek_query_relation_schema(query, i),
                                       .name = pgseek_query_relation_name(query, i)};
@@ -183,10 +184,17 @@ static const struct pgseek_description *copy_description(struct arena *arena, co
     return arena->failed ? NULL : to;
 }
 
+void facts_note_names(struct pgseek_facts *facts, const struct pgseek_description *description)
+{
+    for (size_t i = 0; i < description->ncolumns && facts->has_ascii_trails; i++)
+        facts->is_unreadable |= !text_is_ascii(description->columns[i].name, strlen(description->columns[i].name));
+}
+
 bool pgseek_facts_described(struct pgseek_facts *facts, const struct pgseek_description *description)
 {
     if (!facts->probes || facts->probes->is_answered)
         return true;
+    facts_note_names(facts, description);
     facts->probes->description = copy_description(&facts->arena, description);
     return facts->probes->description != NULL;
 }
@@ -339,6 +347,11 @@ const struct facts_unique *facts_uniques(const struct pgseek_facts *facts, size_
     while (first + *count < facts->uniques.count && uniques[first + *count].relation_ord == ord)
         ++*count;
     return *count ? &uniques[first] : NULL;
+}
+
+bool facts_are_readable(const struct pgseek_facts *facts)
+{
+    return !facts->is_unreadable;
 }
 
 bool facts_has_foreign_operators(const struct pgseek_facts *facts)

@@ -142,5 +142,9 @@ const struct facts_relation *facts_relation(const struct pgseek_facts *facts, si
 
 /* Some comparison or arithmetic operator over built-in types is found by the search_path before pg_catalog's. */
 bool facts_has_foreign_operators(const struct pgseek_facts *facts);
+/* The names of a description are the catalog's words too. */
+void facts_note_names(struct pgseek_facts *facts, const struct pgseek_description *description);
+/* Nothing has come that the client_encoding makes unsafe to quote. */
+bool facts_are_readable(const struct pgseek_facts *facts);
 
 #endif

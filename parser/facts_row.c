@@ -314,12 +314,21 @@ static bool read_ord(const struct pgseek_facts *facts, const struct reader *read
     return true;
 }
 
+static bool is_ascii(const char *text)
+{
+    return text_is_ascii(text, strlen(text));
+}
+
 bool pgseek_facts_row(struct pgseek_facts *facts, const char *const *columns, size_t ncolumns)
 {
     struct row row = {0};
 
     if (ncolumns != PGSEEK_FACTS_COLUMNS || !columns[ROW_WHAT] || !columns[ROW_NAME] || !columns[ROW_FIELDS])
         return false;
+    if (facts->has_ascii_trails && (!is_ascii(columns[ROW_NAME]) || !is_ascii(columns[ROW_FIELDS]))) {
+        facts->is_unreadable = true; /* and cannot be taken apart either */
+        return true;
+    }
     const struct reader *reader = find_reader(columns[ROW_WHAT]);
     if (!reader || facts_failed(facts) || !read_ord(facts, reader, columns[ROW_ORD], &row.ord))
         return false;

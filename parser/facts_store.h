@@ -47,7 +47,9 @@ struct pgseek_facts {
     struct probe *probes; /* the newest first */
     struct list relations, columns, uniques, functions, types, collations;
     bool has_foreign_operators;
-    bool failed; /* out of memory: it asks for ever, and takes no answer */
+    bool has_ascii_trails; /* the query's: bytes beyond ASCII cannot be quoted ... */
+    bool is_unreadable;    /* ... and some have come */
+    bool failed;           /* out of memory: it asks for ever, and takes no answer */
 };
 
 /* Room for one more item, zeroed. NULL, and failed, when out of memory. */

@@ -7,6 +7,7 @@
 
 #include "oid.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -267,15 +268,39 @@ static void put_facts(struct text *text, const struct pgseek_plan *plan)
 
 /* ---- digests ---- */
 
-/* Built-in types have a binary form that tells values apart; of other types the text form is taken. */
+/* A text as bytes that are the same under every client_encoding. */
+static void put_bytes(struct text *text, const char *value)
+{
+    text_format(text, "pg_catalog.convert_to(%s, pg_catalog.getdatabaseencoding())", value);
+}
+
+/* Built-in types without text in them have a binary form that tells values apart; aclitem has none. Of others the text
+ * form is taken, by format(), which calls no cast: one that somebody made for his type may give two values one text. */
+static bool has_exact_binary(uint32_t oid)
+{
+    /* name, text, json, xml, aclitem, bpchar, varchar, refcursor, tsvector, tsquery, jsonb, jsonpath, and their arrays
+     */
+    static const uint32_t others[] = {19,   25,   114, 142, OID_ACLITEM, 1042, 1043, 1790, 3614, 3615, 3802, 4072,
+                                      1003, 1009, 199, 143, 1034,        1014, 1015, 2201, 3643, 3645, 3807, 4073};
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (oid == others[i])
+            return false;
+    return oid < OID_FIRST_USER;
+}
+
 static void put_filter_value(struct text *text, const struct pgseek_plan *plan, size_t i)
 {
     size_t number = (size_t)plan->filter_params[i];
     uint32_t oid = number <= plan->nparams ? plan->param_oids[number - 1] : 0;
+    char value[64];
 
-    text_format(text, "%s$%zu", i % ROW_VALUES ? ", " : "", number);
-    if (oid >= OID_FIRST_USER || oid == OID_ACLITEM)
-        text_puts(text, "::pg_catalog.text");
+    snprintf(value, sizeof value, has_exact_binary(oid) ? "$%zu" : "pg_catalog.format('%%L', $%zu)", number);
+    text_puts(text, i % ROW_VALUES ? ", " : "");
+    if (has_exact_binary(oid))
+        text_puts(text, value);
+    else
+        put_bytes(text, value);
 }
 
 static void put_filter(struct text *text, const struct pgseek_plan *plan)
@@ -289,15 +314,28 @@ static void put_filter(struct text *text, const struct pgseek_plan *plan)
     text_puts(text, plan->nfilter_params ? ")))" : "''::pg_catalog.bytea)");
 }
 
-/* An unset setting of a user's own is NULL, and empty after it was set once: both are one scope. */
+/* With its name, since proxy.conf may come to list another one. An unset setting of a user's own is NULL, and empty
+ * after it was set once: both are one scope, and one text to concat(). */
+static void put_setting(struct text *text, const char *name)
+{
+    struct text call = {0};
+
+    text_puts(&call, "pg_catalog.concat(");
+    put_literal(&call, name);
+    text_puts(&call, ", '=', pg_catalog.current_setting(");
+    put_literal(&call, name);
+    text_puts(&call, ", true))");
+    put_bytes(text, call.failed ? "" : call.ptr);
+    text->failed |= call.failed;
+    text_fini(&call);
+}
+
 static void put_scope(struct text *text, const char *const *scope, size_t nscope)
 {
     text_puts(text, "pg_catalog.sha256(");
     for (size_t i = 0; i < nscope; i++) {
-        text_puts(text, i ? ", COALESCE(pg_catalog.current_setting("
-                          : "pg_catalog.record_send(ROW(COALESCE(pg_catalog.current_setting(");
-        put_literal(text, scope[i]);
-        text_puts(text, ", true), '')");
+        text_puts(text, i ? ", " : "pg_catalog.record_send(ROW(");
+        put_setting(text, scope[i]);
     }
     text_puts(text, nscope ? ")))" : "''::pg_catalog.bytea)");
 }

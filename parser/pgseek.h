@@ -284,8 +284,10 @@ enum pgseek_verb {
 struct pgseek_reading {
     bool standard_strings;    /* standard_conforming_strings = on; off gives reason `strings` */
     bool ascii_safe_encoding; /* the client_encoding has no ASCII trail bytes, and non-ASCII text may be parsed */
-    int cursor_param;         /* n of the $n that carries the cursor: its value is no part of the contract; 0: none */
-    enum pgseek_verb verb;    /* what the statement around the text, if any, does with its page */
+    bool has_ascii_trails; /* a character may end in an ASCII byte, such as a backslash: what the catalog says is only
+                            * taken in ASCII, since quoting goes by bytes */
+    int cursor_param;      /* n of the $n that carries the cursor: its value is no part of the contract; 0: none */
+    enum pgseek_verb verb; /* what the statement around the text, if any, does with its page */
 };
 
 /* Parses and classifies one statement. NULL with *reason set when it cannot be a page for a reason that no catalog
@@ -323,6 +325,7 @@ const char *pgseek_query_function_name(const struct pgseek_query *query, size_t 
 
 enum pgseek_verb pgseek_query_verb(const struct pgseek_query *query);
 
+bool pgseek_query_has_ascii_trails(const struct pgseek_query *query); /* pgseek_reading.has_ascii_trails */
 /* Highest $n in the text. */
 int pgseek_query_param_count(const struct pgseek_query *query);
 /* Whether $n stands anywhere in the text. */
@@ -453,6 +456,9 @@ bool pgseek_plan_depends_on_settings(const struct pgseek_plan *plan);
 /* What the cursor is bound to: a canonical byte string of the statement's tree with the page's LIMIT and OFFSET cleared
  * and parameters renumbered, the resolved relation names included. */
 const uint8_t *pgseek_plan_contract(const struct pgseek_plan *plan, size_t *len);
+/* Whether the statement and the names in its contract are ASCII: else they mean what the client_encoding makes of them.
+ */
+bool pgseek_plan_is_ascii(const struct pgseek_plan *plan);
 /* The client's parameters that belong to the contract, in the order of their first use: n of $n. */
 size_t pgseek_plan_filter_count(const struct pgseek_plan *plan);
 int pgseek_plan_filter_param(const struct pgseek_plan *plan, size_t i);

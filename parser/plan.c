@@ -341,8 +341,12 @@ static enum pgseek_reason read_scope(struct attempt *attempt)
 static enum pgseek_reason understand(struct attempt *attempt, const char *key_option)
 {
     const struct pgseek_query *query = attempt->query;
-    enum pgseek_reason reason = read_scope(attempt);
 
+    if (attempt->description)
+        facts_note_names(attempt->facts, attempt->description);
+    if (!facts_are_readable(attempt->facts))
+        return PGSEEK_REASON_ENCODING;
+    enum pgseek_reason reason = read_scope(attempt);
     if (reason == PGSEEK_REASON_NONE)
         reason = check_names(query, attempt->facts);
     if (reason == PGSEEK_REASON_NONE)

@@ -92,6 +92,7 @@ struct pgseek_plan {
                          * the branches of a UNION would not see the same ones */
     bool reads_outside; /* an inner level that reads from the statement's WITH clause */
     struct query_bytes contract;
+    bool is_ascii; /* so are the text and the names in the contract */
     int *filter_params;
     size_t nfilter_params;
     struct plan_key *keys;

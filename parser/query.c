@@ -8,33 +8,39 @@
 #include "tag.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- making ---- */
 
-static bool has_high_byte(const char *text, size_t len)
+#define NAME_MAX_BYTES \
+    63 /* longer names are cut, by the server in its own encoding and by the parser in the client's */
+
+/* A name beyond ASCII that the parser may take for another than the server does. Without quotes, a server of a
+ * single-byte encoding folds it and others do not. Cut, two names would look like one. */
+static bool is_misread(const char *sql, const struct lex_token *token)
 {
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)text[i] >= 0x80)
-            return true;
-    return false;
+    const char *name = sql + token->start;
+    size_t len = token->end - token->start;
+    bool is_unicode = token->kind == PG_QUERY__TOKEN__UIDENT;
+
+    if ((token->kind != PG_QUERY__TOKEN__IDENT && !is_unicode) || (!is_unicode && text_is_ascii(name, len)))
+        return false;
+    return len > NAME_MAX_BYTES + strlen("\"\"") || (!is_unicode && *name != '"');
 }
 
-/* A name without quotes and with letters beyond ASCII: a server of a single-byte encoding folds them, others do not. */
-static bool has_folded_name(const struct lex *lex)
+static bool has_misread_name(const struct lex *lex)
 {
-    for (size_t i = 0; i < lex->ntokens; i++) {
-        const struct lex_token *token = &lex->tokens[i];
-
-        if (token->kind == PG_QUERY__TOKEN__IDENT && lex->sql[token->start] != '"' &&
-            has_high_byte(lex->sql + token->start, token->end - token->start))
+    for (size_t i = 0; i < lex->ntokens; i++)
+        if (is_misread(lex->sql, &lex->tokens[i]))
             return true;
-    }
     return false;
 }
 
 static enum pgseek_reason check_text(const struct lex *lex, const struct pgseek_reading *reading)
 {
-    if (has_high_byte(lex->sql, lex->len) && (!reading->ascii_safe_encoding || has_folded_name(lex)))
+    bool is_readable = text_is_ascii(lex->sql, lex->len) || reading->ascii_safe_encoding;
+
+    if (!is_readable || has_misread_name(lex))
         return PGSEEK_REASON_ENCODING;
     if (lex->nstatements != 1)
         return lex->nstatements ? PGSEEK_REASON_SEVERAL : PGSEEK_REASON_EMPTY;
@@ -189,6 +195,7 @@ static enum pgseek_reason build(struct pgseek_query *query, const char *sql, siz
     enum pgseek_reason reason = reading->standard_strings ? scan(query, sql, len) : PGSEEK_REASON_STRINGS;
 
     query->cursor_param = reading->cursor_param;
+    query->has_ascii_trails = reading->has_ascii_trails;
     if (reason == PGSEEK_REASON_NONE)
         reason = check_text(&query->lex, reading);
     if (reason == PGSEEK_REASON_NONE)
@@ -277,6 +284,11 @@ const char *pgseek_query_function_name(const struct pgseek_query *query, size_t 
 enum pgseek_verb pgseek_query_verb(const struct pgseek_query *query)
 {
     return query->verb;
+}
+
+bool pgseek_query_has_ascii_trails(const struct pgseek_query *query)
+{
+    return query->has_ascii_trails;
 }
 
 int pgseek_query_param_count(const struct pgseek_query *query)

@@ -63,6 +63,7 @@ struct pgseek_query {
     struct query_function *functions;
     size_t nfunctions;
     int param_count;
+    bool has_ascii_trails;   /* as pgseek_reading has it */
     int cursor_param;        /* n of the $n that carries the cursor; 0: none */
     struct query_bytes core; /* the level without order, limit, offset and places: what a rewrite must keep */
     struct query_bytes

@@ -138,7 +138,10 @@ void catalog_context_row(struct catalog *catalog, struct span body)
 void catalog_facts_row(struct catalog *catalog, struct span body)
 {
     const char *texts[PGSEEK_FACTS_COLUMNS];
-    char *store = catalog->nrows++ < CATALOG_MAX_ROWS ? row_texts(body, PGSEEK_FACTS_COLUMNS, texts) : NULL;
+    catalog->nrows++;
+    catalog->nbytes += body.len;
+    bool fits = !catalog->failed && catalog->nrows <= CATALOG_MAX_ROWS && catalog->nbytes <= CATALOG_MAX_BYTES;
+    char *store = fits ? row_texts(body, PGSEEK_FACTS_COLUMNS, texts) : NULL;
     if (!store || !pgseek_facts_row(catalog->facts, texts, PGSEEK_FACTS_COLUMNS))
         catalog->failed = true;
     mem_free(store);

@@ -7,7 +7,9 @@
 
 #include "planned.h"
 
-#define CATALOG_MAX_ROWS 20000 /* of facts, in all rounds; a server that sends more is not believed */
+/* Of facts, in all rounds; a server that sends more is not believed. */
+#define CATALOG_MAX_ROWS 20000
+#define CATALOG_MAX_BYTES (8u << 20)
 
 struct catalog {
     struct context context;
@@ -15,8 +17,8 @@ struct catalog {
     struct description description; /* of the statement */
     struct description probe;       /* of the text that the facts want described ... */
     bool is_probe_described;        /* ... unless the server refused it */
-    size_t nrows;
-    bool failed; /* an answer was malformed, too large, or did not fit in memory */
+    size_t nrows, nbytes;           /* of facts */
+    bool failed;                    /* an answer was malformed, too large, or did not fit in memory */
 };
 
 void catalog_fini(struct catalog *catalog);

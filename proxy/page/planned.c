@@ -33,6 +33,13 @@ bool context_copy(struct context *to, const struct context *from)
     return true;
 }
 
+bool context_digest(const struct context *context, struct span a, struct span b, bool is_ascii,
+                    uint8_t out[CURSOR_DIGEST])
+{
+    const struct span chunks[] = {a, b, span_cstr(context->value[PGSEEK_CTX_ENCODING])};
+    return cursor_digest(chunks, is_ascii ? 2 : 3, out);
+}
+
 /* ---- planned ---- */
 
 struct planned *planned_ref(struct planned *planned)
@@ -64,8 +71,8 @@ static bool digest_query(struct planned *planned)
 {
     size_t len;
     const uint8_t *contract = pgseek_plan_contract(planned->plan, &len);
-    struct span whole = span_of(contract, len);
-    return cursor_digest(&whole, 1, planned->query_part);
+    return context_digest(&planned->context, span_of(contract, len), span_of(NULL, 0),
+                          pgseek_plan_is_ascii(planned->plan), planned->query_part);
 }
 
 static bool finish_plan(struct planned *planned, const char *const *scope, size_t nscope)

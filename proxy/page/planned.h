@@ -15,6 +15,10 @@ struct context {
 void context_fini(struct context *context);
 bool context_is_known(const struct context *context);
 bool context_copy(struct context *to, const struct context *from) MUST_USE;
+/* Digests two chunks in the client's encoding. Where they are not ASCII the encoding is digested too: the same bytes
+ * are other characters in another one. */
+bool context_digest(const struct context *context, struct span a, struct span b, bool is_ascii,
+                    uint8_t out[CURSOR_DIGEST]) MUST_USE;
 
 /* The text for one kind of page, counted by references: pages on their way and texts kept on the server outlive its
  * place in the plan's list. */

@@ -66,8 +66,8 @@ static bool put_mark(put_fn *put, const struct pgseek_plan *plan, const struct c
     uint8_t digest[CURSOR_DIGEST];
     struct buf text = {0};
     put(&text, plan, context);
-    struct span whole = buf_span(&text);
-    bool ok = !text.failed && cursor_digest(&whole, 1, digest);
+    bool ok = !text.failed &&
+              context_digest(context, buf_span(&text), span_of(NULL, 0), span_is_ascii(buf_span(&text)), digest);
     if (ok)
         memcpy(mark, digest, SORTING_MARK);
     buf_fini(&text);

@@ -74,6 +74,14 @@ bool span_equal_cstr(struct span a, const char *text)
     return span_equal(a, span_cstr(text));
 }
 
+bool span_is_ascii(struct span text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] & 0x80)
+            return false;
+    return true;
+}
+
 struct span span_take_line(struct span *rest)
 {
     const uint8_t *end = rest->len ? memchr(rest->ptr, '\n', rest->len) : NULL;

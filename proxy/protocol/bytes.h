@@ -36,6 +36,7 @@ static inline struct span span_of(const void *ptr, size_t len)
 struct span span_cstr(const char *text); /* without the NUL */
 bool span_equal(struct span a, struct span b);
 bool span_equal_cstr(struct span a, const char *text);
+bool span_is_ascii(struct span text);
 /* Takes what stands in front of the next line feed, and that with it; all the rest where there is none. */
 struct span span_take_line(struct span *rest);
 size_t span_hash(struct span bytes); /* FNV-1a, for tables that no stranger can fill */

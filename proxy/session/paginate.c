@@ -131,9 +131,10 @@ static enum step not_ours(struct decision *d, const char *detail)
 
 static bool digest_who(const struct planned *planned, uint8_t out[CURSOR_DIGEST])
 {
-    struct span chunks[] = {span_cstr(planned->context.value[PGSEEK_CTX_DATABASE]),
-                            span_cstr(planned->context.value[PGSEEK_CTX_USER])};
-    return cursor_digest(chunks, 2, out);
+    const struct context *context = &planned->context;
+    struct span database = span_cstr(context->value[PGSEEK_CTX_DATABASE]);
+    struct span user = span_cstr(context->value[PGSEEK_CTX_USER]);
+    return context_digest(context, database, user, span_is_ascii(database) && span_is_ascii(user), out);
 }
 
 /* Whether the cursor is one of this plan; if not, `detail` says what they disagree about. */

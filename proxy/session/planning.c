@@ -7,17 +7,16 @@
 #include <string.h>
 #include <strings.h>
 
-/* Encodings whose non-ASCII text the parser reads as the server does: UTF8, and those of one byte a character. */
-static bool is_readable(const char *encoding, const char *sql, size_t len)
+/* Encodings by their first letters. Of the first ones non-ASCII text is read by the parser as the server does: UTF8,
+ * and those of one byte a character. The others are a server's own, so no byte of a character looks like ASCII. */
+static const char *const encodings[] = {"UTF8", "LATIN", "ISO_8859", "WIN", "KOI8", "SQL_ASCII", "EUC_", "MULE_"};
+#define READABLE_ENCODINGS 5
+#define SERVER_ENCODINGS (sizeof encodings / sizeof *encodings)
+
+static bool is_among(const char *encoding, size_t count)
 {
-    static const char *const prefixes[] = {"UTF8", "LATIN", "ISO_8859", "WIN", "KOI8"};
-    size_t i = 0;
-    while (i < len && !((unsigned char)sql[i] & 0x80))
-        i++;
-    if (i == len)
-        return true;
-    for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++)
-        if (strncasecmp(encoding, prefixes[p], strlen(prefixes[p])) == 0)
+    for (size_t i = 0; i < count; i++)
+        if (strncasecmp(encoding, encodings[i], strlen(encodings[i])) == 0)
             return true;
     return false;
 }
@@ -26,7 +25,8 @@ struct pgseek_reading planning_reading(const struct session *session, struct spa
 {
     return (struct pgseek_reading){
         .standard_strings = session->strings_standard,
-        .ascii_safe_encoding = is_readable(session->encoding, (const char *)sql.ptr, sql.len),
+        .ascii_safe_encoding = span_is_ascii(sql) || is_among(session->encoding, READABLE_ENCODINGS),
+        .has_ascii_trails = !is_among(session->encoding, SERVER_ENCODINGS),
     };
 }
 

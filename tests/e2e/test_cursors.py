@@ -1,6 +1,7 @@
 """Cursor faults: what a token that is not the right one gets, and that nothing else suffers from it."""
 import base64
 import random
+import subprocess
 
 import cluster
 import pytest
@@ -98,6 +99,22 @@ def test_of_another_filter_value(conn, token):
     fault(conn, extended(conn, token, feed="0"), "PS004")
     fault(conn, simple(conn, pages.Simple(conn, SQL, [1]).ask().next, feed=0), "PS004")
     assert len(pages.page_of(extended(conn, token)).rows) == 3
+
+
+def test_a_cast_of_somebodys_own_does_not_make_two_values_one(conn, server):
+    with server.connect() as admin:
+        admin.execute("""CREATE SCHEMA cursor_cast; CREATE TYPE cursor_cast.pair AS (a int4, b int4);
+            CREATE FUNCTION cursor_cast.same(cursor_cast.pair) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'same'::text $$;
+            CREATE CAST (cursor_cast.pair AS text) WITH FUNCTION cursor_cast.same(cursor_cast.pair);
+            CREATE TABLE cursor_cast.pairs (id int8 PRIMARY KEY, p cursor_cast.pair NOT NULL);
+            INSERT INTO cursor_cast.pairs SELECT i, ROW(i % 2, 0)::cursor_cast.pair FROM generate_series(1, 20) i""")
+        sql = "SELECT id FROM cursor_cast.pairs WHERE p = $1::cursor_cast.pair ORDER BY id LIMIT 3"
+        try:
+            own = pages.Extended(conn, sql, ["(0,0)"]).ask().next
+            assert [row[0] for row in pages.page_of(extended(conn, own, "(0,0)", sql)).rows] == [b"8", b"10", b"12"]
+            fault(conn, extended(conn, own, "(1,0)", sql), "PS004")
+        finally:
+            admin.execute("DROP SCHEMA cursor_cast CASCADE")
 
 
 def test_the_same_value_in_another_format_is_the_same(conn, token):
@@ -262,6 +279,18 @@ def test_scope(make_proxy):
         fault(conn, extended(conn, token), "PS004")
         conn.ask(wire.query("SET app.tenant_id = '1'"))
         assert len(pages.page_of(extended(conn, token)).rows) == 3
+
+
+def test_a_scope_of_another_name_is_another_scope(make_proxy, run_dir):
+    subprocess.run([cluster.pgseek_bin(), "keygen", run_dir / "scope.keys"], check=True, stdout=subprocess.DEVNULL)
+    proxy = make_proxy(scope="app.tenant_id", cursor_key_file=run_dir / "scope.keys")
+    with proxy.wire() as conn:
+        conn.ask(wire.query("SET app.tenant_id = '1'; SET app.reader_id = '1'"))
+        token = pages.Extended(conn, SQL, ["1"]).ask().next
+    proxy.restart(scope="app.reader_id")
+    with proxy.wire() as conn:
+        conn.ask(wire.query("SET app.tenant_id = '1'; SET app.reader_id = '1'"))
+        fault(conn, extended(conn, token), "PS004")
 
 
 @pytest.mark.parametrize("policy, allowed", [({"offset_policy": "reject"}, 0), ({"max_offset": 10}, 10)])

@@ -183,6 +183,30 @@ static void too_many_rows_are_not_believed(void **state)
     buf_fini(&row);
 }
 
+/* A server may make each row as long as a reply can be. */
+static void too_many_bytes_are_not_believed(void **state)
+{
+    static char name[CATALOG_MAX_BYTES / 8];
+    const char *texts[PGSEEK_FACTS_COLUMNS];
+    struct buf row = {0};
+    struct catalog catalog = {0};
+    struct pgseek_query *query = posts();
+    (void)state;
+    memset(name, 'x', sizeof name - 1);
+    memcpy(texts, facts_row, sizeof texts);
+    texts[4] = name;
+    put_row(&row, texts, PGSEEK_FACTS_COLUMNS);
+    assert_true(catalog_start(&catalog, query));
+    for (size_t i = 0; i < 7; i++)
+        catalog_facts_row(&catalog, buf_span(&row));
+    assert_false(catalog.failed);
+    catalog_facts_row(&catalog, buf_span(&row));
+    assert_true(catalog.failed);
+    catalog_fini(&catalog);
+    pgseek_query_free(query);
+    buf_fini(&row);
+}
+
 static void memory_may_run_out(void **state)
 {
     struct buf row = {0};
@@ -213,6 +237,7 @@ static int run(void)
         cmocka_unit_test(a_context_is_taken),
         cmocka_unit_test(rows_that_do_not_fit_are_not_believed),
         cmocka_unit_test(too_many_rows_are_not_believed),
+        cmocka_unit_test(too_many_bytes_are_not_believed),
         cmocka_unit_test(memory_may_run_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

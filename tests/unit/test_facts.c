@@ -38,6 +38,41 @@ static bool take(struct pgseek_facts *facts, const char *what, const char *ord, 
     return pgseek_facts_row(facts, row, PGSEEK_FACTS_COLUMNS);
 }
 
+/* Where a character may end in a backslash, quoting by bytes would end a literal: nothing beyond ASCII is taken. */
+static void what_cannot_be_quoted_is_noticed(void **state)
+{
+    static const struct {
+        bool has_ascii_trails;
+        const char *name, *fields;
+        bool are_readable;
+    } cases[] = {
+        {true, "post", RELATION, true},
+        {true, "\223\\", RELATION, false},
+        {true, "post", "{\223\\,r,false,true,true,NULL,NULL,NULL}", false},
+        {false, "\223\\", RELATION, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct pgseek_reading reading = {.standard_strings = true, .has_ascii_trails = cases[i].has_ascii_trails};
+        static const char sql[] = "SELECT a FROM post ORDER BY id LIMIT 1";
+        enum pgseek_reason reason;
+        struct pgseek_query *query = pgseek_query_new(sql, strlen(sql), &reading, &reason);
+        assert_non_null(query);
+        struct pgseek_facts *facts = pgseek_facts_new(query);
+        assert_true(take(facts, "R", "1", "100", NULL, cases[i].name, cases[i].fields));
+        assert_int_equal(facts_are_readable(facts), cases[i].are_readable);
+        const struct pgseek_column column = {.name = "\223\\"};
+        facts_note_names(facts, &(struct pgseek_description){.columns = &column, .ncolumns = 1});
+        assert_int_equal(facts_are_readable(facts), !cases[i].has_ascii_trails);
+        struct pgseek_plan *plan = pgseek_plan_new(query, facts, NULL, NULL, &reason);
+        assert_int_equal(reason == PGSEEK_REASON_ENCODING, cases[i].has_ascii_trails);
+        pgseek_plan_free(plan);
+        pgseek_facts_free(facts);
+        pgseek_query_free(query);
+    }
+}
+
 /* ---- the question ---- */
 
 static size_t count_asked(const struct pgseek_facts *facts)
@@ -309,6 +344,7 @@ static void statements_are_qualified(void **state)
 static int run(void)
 {
     const struct CMUnitTest all[] = {
+        cmocka_unit_test(what_cannot_be_quoted_is_noticed),
         cmocka_unit_test(the_text_is_asked_for_first),
         cmocka_unit_test(rounds_go_on),
         cmocka_unit_test(texts_are_described_one_a_round),

@@ -101,7 +101,10 @@ static void filters_are_hashed_by_value(void **state)
                              "int4, mood, int8", NULL, 0);
 
     (void)state;
-    assert_int_equal(count(guard, "record_send(ROW($2::pg_catalog.text, $1))"), 1);
+    assert_int_equal(count(guard, "record_send(ROW(pg_catalog.convert_to(pg_catalog.format('%L', $2), "
+                                  "pg_catalog.getdatabaseencoding()), $1))"),
+                     1);
+    assert_int_equal(count(guard, "$2::"), 0); /* a cast may be somebody's own */
     /* ours follow the client's three: search_path, user, encoding, locale, filter, scope */
     assert_int_equal(count(guard, "$8::pg_catalog.bytea IS NULL"), 1);
     assert_int_equal(count(guard, "$9::pg_catalog.bytea IS NULL"), 1);
@@ -129,8 +132,9 @@ static void scope_names_are_quoted(void **state)
     char *guard = must_guard(fixture_shop, "SELECT id FROM booking ORDER BY id LIMIT 3", NULL, NULL, scope, 2);
 
     (void)state;
-    assert_int_equal(count(guard, "COALESCE(pg_catalog.current_setting('app.tenant_id', true), '')"), 1);
-    assert_int_equal(count(guard, "current_setting('it''s', true)"), 1);
+    assert_int_equal(count(guard, "concat('app.tenant_id', '=', pg_catalog.current_setting('app.tenant_id', true))"),
+                     1);
+    assert_int_equal(count(guard, "concat('it''s', '=', pg_catalog.current_setting('it''s', true))"), 1);
     free(guard);
 }
 

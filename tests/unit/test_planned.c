@@ -172,6 +172,9 @@ static void parts_tell_statements_apart(void **state)
         {BY_ID, "SELECT id FROM booking WHERE venue_id = 1 ORDER BY id LIMIT 2", utf8, false, true},
         {"SELECT id FROM booking ORDER BY title, id LIMIT 2", "SELECT id FROM booking ORDER BY title, id LIMIT 2",
          latin, true, false},
+        /* the same bytes are other characters */
+        {"SELECT id FROM booking WHERE title = '\303\251' ORDER BY id LIMIT 2",
+         "SELECT id FROM booking WHERE title = '\303\251' ORDER BY id LIMIT 2", latin, false, true},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -98,6 +98,19 @@ static void reading_decides(void **state)
     static const char quoted[] = "SELECT \"\303\204\" FROM booking ORDER BY id LIMIT 3";
     assert_int_equal(reason_of(unquoted, strlen(unquoted), true, true), PGSEEK_REASON_ENCODING);
     assert_int_equal(reason_of(quoted, strlen(quoted), true, true), PGSEEK_REASON_NONE);
+    /* Names are cut at 63 bytes: here by the client's encoding, at the server by its own. */
+#define THIRTY \
+    "\303\204\303\204\303\204\303\204\303\204\303\204\303\204\303\204\303\204\303\204" \
+    "\303\204\303\204\303\204\303\204\303\204\303\204\303\204\303\204\303\204\303\204" \
+    "\303\204\303\204\303\204\303\204\303\204\303\204\303\204\303\204\303\204\303\204"
+    static const char longest[] = "SELECT \"" THIRTY "abc\" FROM booking ORDER BY id LIMIT 3";
+    static const char longer[] = "SELECT \"" THIRTY "abcd\" FROM booking ORDER BY id LIMIT 3";
+    static const char escaped[] =
+        "SELECT U&\"\\00c4\\00c4\\00c4\\00c4\\00c4\\00c4\\00c4\\00c4\\00c4\\00c4\\00c4\\00c4\\00c4\\00c4\" "
+        "FROM booking ORDER BY id LIMIT 3";
+    assert_int_equal(reason_of(longest, strlen(longest), true, true), PGSEEK_REASON_NONE);
+    assert_int_equal(reason_of(longer, strlen(longer), true, true), PGSEEK_REASON_ENCODING);
+    assert_int_equal(reason_of(escaped, strlen(escaped), true, true), PGSEEK_REASON_ENCODING);
     /* The length counts, not a NUL: a NUL inside is no text, and what follows the length is not read. */
     assert_int_equal(reason_of("SELECT id FROM booking ORDER BY id LIMIT 3\0x", strlen(ascii) + 2, true, true),
                      PGSEEK_REASON_SYNTAX);

@@ -158,7 +158,6 @@ bool login_takes(const struct session *session, enum side from, uint8_t type)
     case STATE_VERIFY: return from == SIDE_FRONTEND;
     case STATE_PROVE: return from == SIDE_BACKEND && type != 'E'; /* an error is the client's, as in every log-in */
     case STATE_LOGIN: return from == SIDE_FRONTEND ? type == 'p' && session->watches_choice : type == 'R';
-    case STATE_UP: return from == SIDE_BACKEND && type == 'R'; /* none may come any more */
     default: return false;
     }
 }

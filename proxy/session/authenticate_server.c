@@ -222,7 +222,7 @@ enum action relay_request(struct session *session, struct span message)
     if (rd.failed)
         return session_violation(session, SIDE_BACKEND, "a malformed authentication request");
     /* A client that has proved itself might answer all the same, with its password in clear text. */
-    if (session->is_welcome || session->state == STATE_UP)
+    if (session->is_welcome)
         return session_violation(session, SIDE_BACKEND, "an authentication request behind AuthenticationOk");
     session->is_welcome = asked == ASK_NOTHING;
     if (asked != ASK_SASL || !session->channel[SIDE_BACKEND] || !offers_plus(offer))

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "authenticate.h"
-
 #define MAX_SMALL 65536           /* replies that are short by nature */
 #define MAX_ERROR WIRE_MAX_LENGTH /* a RAISE can say as much as a row can */
 #define MAX_OURS (1u << 20)       /* any reply to a statement of ours, but an error: it may quote the client's value */
@@ -216,13 +214,6 @@ static enum action reply_copy_in(struct session *session, struct pending *head, 
 
 /* ---- ReadyForQuery ---- */
 
-static void login_done(struct session *session)
-{
-    session_move(session, STATE_UP);
-    secure_forget(session);
-    stats_add(session->env->stats, STATS_LOGINS);
-}
-
 static enum action reply_ready(struct session *session, struct pending *head, struct span message)
 {
     bool failed = false;
@@ -245,7 +236,7 @@ static enum action reply_ready(struct session *session, struct pending *head, st
         pending_shrink(&session->owed);
     }
     if (session->state == STATE_LOGIN)
-        login_done(session);
+        gate_opens(session);
     if (role == ROLE_SIDE_END)
         inquiry_ended(session);
     if (role == ROLE_TOTAL_END)
@@ -305,43 +296,52 @@ static enum action reply_key(struct session *session, struct pending *head, stru
 
 /* ---- the table ---- */
 
-static const struct rule {
-    reply_fn *reply;
-    size_t max;    /* length up to which it is needed whole */
-    bool anywhere; /* needs no head */
-} rules[256] = {
-    ['1'] = {reply_parse, MAX_SMALL, false},     ['2'] = {reply_bind, MAX_SMALL, false},
-    ['3'] = {reply_close, MAX_SMALL, false},     ['t'] = {reply_params, 1u << 20, false},
-    ['T'] = {reply_columns, 8u << 20, false},    ['n'] = {reply_no_data, MAX_SMALL, false},
-    ['D'] = {reply_row, MAX_ROW, false},         ['C'] = {reply_end, MAX_SMALL, false},
-    ['I'] = {reply_end, MAX_SMALL, false},       ['s'] = {reply_end, MAX_SMALL, false},
-    ['G'] = {reply_copy_in, MAX_FORMATS, false}, ['W'] = {reply_copy_in, MAX_FORMATS, false},
-    ['E'] = {error_reply, MAX_ERROR, false},     ['Z'] = {reply_ready, MAX_SMALL, false},
-    ['S'] = {reply_status, MAX_SMALL, true},     ['K'] = {reply_key, MAX_SMALL, false},
-    ['N'] = {reply_notice, MAX_ERROR, true},
-};
-
-/* A row or notice that nobody looks at passes by as it comes. */
-static bool passes_by(const struct pending *head, uint8_t type)
+/* A row that nobody looks at. */
+static bool row_passes_by(const struct pending *head)
 {
-    if (type == 'N')
-        return notice_passes_by(head);
-    if (type == 'D' && head)
-        return head->role == ROLE_CLIENT && !(page_of(head) && page_filters(page_of(head)));
-    return false;
+    return head && head->role == ROLE_CLIENT && !(page_of(head) && page_filters(page_of(head)));
 }
 
-size_t backend_needs(struct session *session, uint8_t type, size_t total)
+static const struct rule {
+    reply_fn *reply;
+    size_t max;                                    /* length up to which it is needed whole, ... */
+    bool (*passes_by)(const struct pending *head); /* ... unless it passes by as it comes */
+    bool anywhere;                                 /* needs no head */
+} rules[256] = {
+    ['1'] = {reply_parse, MAX_SMALL},
+    ['2'] = {reply_bind, MAX_SMALL},
+    ['3'] = {reply_close, MAX_SMALL},
+    ['t'] = {reply_params, 1u << 20},
+    ['T'] = {reply_columns, 8u << 20},
+    ['n'] = {reply_no_data, MAX_SMALL},
+    ['D'] = {reply_row, MAX_ROW, .passes_by = row_passes_by},
+    ['C'] = {reply_end, MAX_SMALL},
+    ['I'] = {reply_end, MAX_SMALL},
+    ['s'] = {reply_end, MAX_SMALL},
+    ['G'] = {reply_copy_in, MAX_FORMATS},
+    ['W'] = {reply_copy_in, MAX_FORMATS},
+    ['E'] = {error_reply, MAX_ERROR},
+    ['Z'] = {reply_ready, MAX_SMALL},
+    ['S'] = {reply_status, MAX_SMALL, .anywhere = true},
+    ['K'] = {reply_key, MAX_SMALL},
+    ['N'] = {reply_notice, MAX_ERROR, .passes_by = notice_passes_by, .anywhere = true},
+};
+
+static bool passes_by(const struct rule *rule, const struct pending *head)
 {
+    return rule->passes_by && rule->passes_by(head);
+}
+
+static size_t backend_needs(struct session *session, uint8_t type, size_t total, struct span body)
+{
+    (void)body;
     const struct rule *rule = &rules[type];
     const struct pending *head = pending_head(&session->owed);
-    if (login_takes(session, SIDE_BACKEND, type))
-        return login_needs(session, total);
     if (!rule->reply || session->opaque || (!head && !rule->anywhere))
         return 0;
     if (total > rule->max || (head && is_ours(head) && type != 'E' && total > MAX_OURS))
         return 0;
-    return passes_by(head, type) ? 0 : total;
+    return passes_by(rule, head) ? 0 : total;
 }
 
 /* What is too long to be looked at and legal all the same: the session goes on without it. */
@@ -369,32 +369,27 @@ static bool passes_description(struct session *session, const struct pending *he
     return true;
 }
 
-enum action backend_stream(struct session *session, uint8_t type, bool *drop)
+static enum action backend_stream(struct session *session, uint8_t type, size_t total, struct span body)
 {
+    (void)total, (void)body;
     const struct pending *head = pending_head(&session->owed);
     const struct rule *rule = &rules[type];
-    *drop = false;
-    if (session->may_redial)
-        secure_settled(session);
-    if (login_takes(session, SIDE_BACKEND, type))
-        return login_too_long(session, SIDE_BACKEND);
-    if (session->opaque && type == 'Z' && session->state == STATE_LOGIN)
-        login_done(session);
-    if (session->opaque || !rule->reply || passes_by(head, type))
-        return ACTION_FORWARD;
-    if (may_be_long(session, head, type, drop) || passes_description(session, head, type))
-        return ACTION_FORWARD;
+    if (type == 'R')
+        return session_violation(session, SIDE_BACKEND, "an authentication request behind AuthenticationOk");
+    if (session->opaque || !rule->reply || passes_by(rule, head))
+        return ACTION_RUN; /* neither it nor its like changes anything */
+    bool drop = false;
+    if (may_be_long(session, head, type, &drop) || passes_description(session, head, type))
+        return drop ? ACTION_DONE : ACTION_FORWARD;
     if (!head) /* an error or notice out of turn is the server's own way to say goodbye */
         return type == 'E' || rule->anywhere ? ACTION_FORWARD : unexpected(session);
     return session_violation(session, SIDE_BACKEND, "a reply is too long");
 }
 
-enum action backend_message(struct session *session, uint8_t type, struct span message)
+static enum action backend_message(struct session *session, uint8_t type, struct span message)
 {
-    if (session->may_redial && secure_redials(session, message))
-        return ACTION_FAIL; /* nothing more is expected from this server */
-    if (login_takes(session, SIDE_BACKEND, type))
-        return login_message(session, SIDE_BACKEND, message);
     struct pending *head = pending_head(&session->owed);
     return rules[type].reply(session, head, message);
 }
+
+const struct way backend_way = {backend_needs, backend_stream, backend_message};

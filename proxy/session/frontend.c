@@ -4,7 +4,6 @@
  * changes, and must not write to a link. Texts of statements are text.c's, tagged Binds are paginate.c's. */
 #include "internal.h"
 
-#include "authenticate.h"
 #include "prepared.h"
 #include "text.h"
 
@@ -72,6 +71,13 @@ static enum action stream_ignored(struct session *session, size_t total, struct 
 {
     (void)session, (void)total, (void)body;
     return ACTION_FORWARD;
+}
+
+/* CopyData: nothing happens between one and the next. */
+static enum action stream_copy_data(struct session *session, size_t total, struct span body)
+{
+    (void)session, (void)total, (void)body;
+    return ACTION_RUN;
 }
 
 /* Terminate: the server will close. */
@@ -300,7 +306,7 @@ static const struct rule {
     ['H'] = {needs_nothing, stream_ignored, NULL, .in_copy = true, .in_retry = true},
     ['X'] = {needs_nothing, stream_terminate, NULL, .in_skip = true, .in_retry = true},
     ['F'] = {.needs = needs_nothing, .stream = stream_function},
-    ['d'] = {needs_nothing, stream_ignored, NULL, .in_copy = true},
+    ['d'] = {needs_nothing, stream_copy_data, NULL, .in_copy = true},
     ['c'] = {needs_nothing, stream_copy_end, NULL, .in_copy = true},
     ['f'] = {needs_nothing, stream_copy_end, NULL, .in_copy = true},
     ['p'] = {.needs = needs_nothing, .stream = stream_ignored},
@@ -316,11 +322,9 @@ static bool is_bystander(struct session *session, const struct rule *rule)
     return session->copy_in && !rule->in_copy;
 }
 
-size_t frontend_needs(struct session *session, uint8_t type, size_t total, struct span body)
+static size_t frontend_needs(struct session *session, uint8_t type, size_t total, struct span body)
 {
     const struct rule *rule = &rules[type];
-    if (login_takes(session, SIDE_FRONTEND, type))
-        return login_needs(session, total);
     if (!rule->needs || is_bystander(session, rule))
         return 0;
     return rule->needs(session, total, body);
@@ -343,16 +347,14 @@ static bool close_unnamed(struct session *session, uint8_t type)
     return statement && portal;
 }
 
-enum action frontend_stream(struct session *session, uint8_t type, size_t total, struct span body)
+static enum action frontend_stream(struct session *session, uint8_t type, size_t total, struct span body)
 {
     const struct rule *rule = &rules[type];
-    if (login_takes(session, SIDE_FRONTEND, type))
-        return login_too_long(session, SIDE_FRONTEND);
     if (!rule->needs)
         return session_violation(session, SIDE_FRONTEND, "invalid message type");
     if (is_bystander(session, rule)) {
         session->copy_in &= rule->in_copy || session->opaque;
-        return ACTION_FORWARD;
+        return session->drop_to_sync ? ACTION_DONE : ACTION_FORWARD;
     }
     if (!close_unnamed(session, type))
         return session_nomem(session);
@@ -361,14 +363,14 @@ enum action frontend_stream(struct session *session, uint8_t type, size_t total,
     return rule->stream(session, total, body);
 }
 
-enum action frontend_message(struct session *session, uint8_t type, struct span message)
+static enum action frontend_message(struct session *session, uint8_t type, struct span message)
 {
     const struct rule *rule = &rules[type];
-    if (login_takes(session, SIDE_FRONTEND, type))
-        return login_message(session, SIDE_FRONTEND, message);
     if (!close_unnamed(session, type))
         return session_nomem(session);
     if (session->tagging && session->tagging->retry.possible)
         retry_note(session, message, rule->in_retry);
     return rule->message(session, message);
 }
+
+const struct way frontend_way = {frontend_needs, frontend_stream, frontend_message};

@@ -13,38 +13,30 @@ static size_t message_length(struct span header)
     return len >= 4 && len <= WIRE_MAX_LENGTH ? (size_t)len + 1 : 0;
 }
 
-/* ---- both sides ---- */
-
-struct direction {
-    enum side from, to;
-    size_t (*needs)(struct session *session, uint8_t type, size_t total, struct span body);
-    enum action (*stream)(struct session *session, uint8_t type, size_t total, struct span body, bool *drop);
-    enum action (*message)(struct session *session, uint8_t type, struct span message);
-};
-
-static enum action stream_frontend(struct session *session, uint8_t type, size_t total, struct span body, bool *drop)
+/* Messages of one type that stand right behind each other, the last of them maybe not whole. */
+static size_t run_length(struct span bytes, size_t first)
 {
-    enum action action = frontend_stream(session, type, total, body);
-    *drop = session->drop_to_sync && type != 'X'; /* the Sync itself goes on */
-    return action;
+    size_t len = first;
+    while (len + WIRE_HEADER <= bytes.len && bytes.ptr[len] == bytes.ptr[0]) {
+        size_t next = message_length(span_of(bytes.ptr + len, WIRE_HEADER));
+        if (next == 0)
+            break; /* a fault, to be found when its turn comes */
+        len += next;
+    }
+    return len;
 }
 
-static size_t needs_backend(struct session *session, uint8_t type, size_t total, struct span body)
+static enum side other(enum side side)
 {
-    (void)body;
-    return backend_needs(session, type, total);
+    return side == SIDE_FRONTEND ? SIDE_BACKEND : SIDE_FRONTEND;
 }
 
-static enum action stream_backend(struct session *session, uint8_t type, size_t total, struct span body, bool *drop)
+static const struct way *way_of(const struct session *session, enum side from)
 {
-    (void)total;
-    (void)body;
-    return backend_stream(session, type, drop);
+    if (from == SIDE_FRONTEND)
+        return session_is_up(session) ? &frontend_way : &frontend_gate;
+    return session_is_up(session) ? &backend_way : &backend_gate;
 }
-
-static const struct direction frontend = {SIDE_FRONTEND, SIDE_BACKEND, frontend_needs, stream_frontend,
-                                          frontend_message};
-static const struct direction backend = {SIDE_BACKEND, SIDE_FRONTEND, needs_backend, stream_backend, backend_message};
 
 /* ---- a statement too large to be looked at ---- */
 
@@ -96,23 +88,17 @@ static bool search_passes(struct intake *in, struct span part)
 }
 
 /* Lets bytes of a message pass by. */
-static bool pass_by(struct session *session, const struct direction *way, struct span bytes)
+static bool pass_by(struct session *session, enum side from, struct span bytes)
 {
-    struct intake *in = &session->in[way->from];
+    struct intake *in = &session->in[from];
     if (in->search.on && !search_passes(in, bytes)) {
         session_fatal(session, "54000", "a tagged statement is longer than max_tagged_size",
                       "Pass long lists as one array parameter, or raise max_tagged_size.");
         return false;
     }
     if (!in->skip_drops)
-        forward(session, way->to, bytes);
+        forward(session, other(from), bytes);
     return true;
-}
-
-static void start_stream(struct intake *in, size_t rest, bool drops)
-{
-    in->skip = rest;
-    in->skip_drops = drops;
 }
 
 /* ---- the loop ---- */
@@ -135,12 +121,13 @@ static void hold(struct session *session, struct span message, struct span behin
 }
 
 /* Hands over one whole message. False when the loop must stop. */
-static bool hand_over(struct session *session, const struct direction *way, struct span message, struct span *behind)
+static bool hand_over(struct session *session, enum side from, const struct way *way, struct span message,
+                      struct span *behind)
 {
     enum action action = way->message(session, message.ptr[0], message);
     if (action == ACTION_FORWARD)
-        forward(session, way->to, message);
-    bool is_last = way == &frontend && session_makes_wait(session); /* what is behind it waits for the server */
+        forward(session, other(from), message);
+    bool is_last = way == &frontend_gate && session_makes_wait(session); /* what is behind it waits for the server */
     if (action == ACTION_HOLD || is_last) {
         hold(session, action == ACTION_HOLD ? message : span_of(NULL, 0), *behind);
         *behind = span_of(behind->ptr, 0);
@@ -149,55 +136,48 @@ static bool hand_over(struct session *session, const struct direction *way, stru
     return action != ACTION_FAIL && session->state != STATE_CLOSING;
 }
 
-/* Before the log-in is over only its own messages go on. A client may send others ahead, but who has not said who he is
- * is not worth more memory than one receive: they are kept as they come, and no more is read. */
-static bool waits_for_login(const struct session *session, const struct direction *way, uint8_t type)
+/* A message passes by, or waits with all that is behind it. False when the loop must stop. */
+static bool start_stream(struct session *session, enum side from, size_t total, enum action action, struct span *bytes)
 {
-    bool is_asked = session->state == STATE_VERIFY; /* anything but an answer is a fault then */
-    return way == &frontend && !session_is_up(session) && !is_asked && type != 'p' && type != 'X';
+    struct intake *in = &session->in[from];
+    if (action == ACTION_HOLD)
+        hold(session, take(bytes, bytes->len), span_of(NULL, 0));
+    if (action == ACTION_HOLD || action == ACTION_FAIL)
+        return false;
+    in->skip = action == ACTION_RUN ? run_length(*bytes, total) : total;
+    in->skip_drops = action == ACTION_DONE;
+    return true;
 }
 
 /* A message starts at the front of `bytes`, header complete. Returns how many bytes must be there to go on, or 0 when
  * it has been dealt with (handled, streaming, or the session ended). */
-static size_t begin_message(struct session *session, const struct direction *way, struct span *bytes, bool *go_on)
+static size_t begin_message(struct session *session, enum side from, struct span *bytes, bool *go_on)
 {
-    struct intake *in = &session->in[way->from];
+    const struct way *way = way_of(session, from);
+    uint8_t type = bytes->ptr[0];
     size_t total = message_length(*bytes);
     *go_on = false;
     if (total == 0) {
-        session_violation(session, way->from, "invalid message length");
-        return 0;
-    }
-    if (waits_for_login(session, way, bytes->ptr[0])) {
-        hold(session, take(bytes, bytes->len), span_of(NULL, 0));
+        session_violation(session, from, "invalid message length");
         return 0;
     }
     size_t have = bytes->len < total ? bytes->len : total;
-    size_t need = way->needs(session, bytes->ptr[0], total, span_of(bytes->ptr + WIRE_HEADER, have - WIRE_HEADER));
+    struct span body = span_of(bytes->ptr + WIRE_HEADER, have - WIRE_HEADER);
+    size_t need = way->needs(session, type, total, body);
     if (need > have)
         return need;
-    if (need == 0) {
-        bool drops = false;
-        enum action action =
-            way->stream(session, bytes->ptr[0], total, span_of(bytes->ptr + WIRE_HEADER, have - WIRE_HEADER), &drops);
-        if (action == ACTION_HOLD)
-            hold(session, take(bytes, bytes->len), span_of(NULL, 0));
-        if (action == ACTION_FAIL || action == ACTION_HOLD)
-            return 0;
-        start_stream(in, total, drops);
-        *go_on = true;
-        return 0;
-    }
-    struct span message = take(bytes, total);
-    *go_on = hand_over(session, way, message, bytes);
+    if (need > 0)
+        *go_on = hand_over(session, from, way, take(bytes, total), bytes);
+    else
+        *go_on = start_stream(session, from, total, way->stream(session, type, total, body), bytes);
     return 0;
 }
 
 /* Goes on with the message whose start is in `partial`, taking from `bytes` what it needs. False when the loop must
  * stop. */
-static bool complete_partial(struct session *session, const struct direction *way, struct span *bytes)
+static bool complete_partial(struct session *session, enum side from, struct span *bytes)
 {
-    struct intake *in = &session->in[way->from];
+    struct intake *in = &session->in[from];
     size_t want = WIRE_HEADER;
     for (;;) {
         if (in->partial.len < want) {
@@ -215,18 +195,18 @@ static bool complete_partial(struct session *session, const struct direction *wa
         bool was_borrowed = session->borrowed;
         bool go_on;
         session->borrowed = false;
-        want = begin_message(session, way, &front, &go_on);
+        want = begin_message(session, from, &front, &go_on);
         if (want == 0) {
             in->partial = (struct buf){0};
             if (go_on && in->skip) { /* it passes by: its start goes now */
                 in->skip -= whole.len;
-                go_on = pass_by(session, way, buf_span(&whole));
+                go_on = pass_by(session, from, buf_span(&whole));
                 in->search.on &= in->skip > 0;
             }
             buf_fini(&whole);
         }
         session->borrowed = was_borrowed;
-        if (want == 0 && session->holding && way == &frontend) {
+        if (want == 0 && session->holding && from == SIDE_FRONTEND) {
             hold(session, span_of(NULL, 0), *bytes);
             *bytes = span_of(bytes->ptr, 0);
         }
@@ -235,28 +215,28 @@ static bool complete_partial(struct session *session, const struct direction *wa
     }
 }
 
-static void read_messages(struct session *session, const struct direction *way, struct span bytes)
+static void read_messages(struct session *session, enum side from, struct span bytes)
 {
-    struct intake *in = &session->in[way->from];
+    struct intake *in = &session->in[from];
     while (bytes.len > 0 && session->state != STATE_CLOSING) {
         if (in->skip > 0) {
             struct span part = take(&bytes, in->skip < bytes.len ? (size_t)in->skip : bytes.len);
             in->skip -= part.len;
-            if (!pass_by(session, way, part))
+            if (!pass_by(session, from, part))
                 return;
             if (in->skip == 0)
                 in->search.on = false;
             continue;
         }
         if (in->partial.len > 0) {
-            if (!complete_partial(session, way, &bytes))
+            if (!complete_partial(session, from, &bytes))
                 return;
             continue;
         }
         size_t need = WIRE_HEADER;
         bool go_on = true;
         if (bytes.len >= WIRE_HEADER)
-            need = begin_message(session, way, &bytes, &go_on);
+            need = begin_message(session, from, &bytes, &go_on);
         if (need > 0) {
             buf_put_span(&in->partial, bytes);
             if (in->partial.failed)
@@ -315,14 +295,14 @@ void intake_frontend(struct session *session, struct span bytes)
     }
     if (session->state == STATE_CANCEL || session->state == STATE_SECURE)
         return;
-    read_messages(session, &frontend, bytes);
+    read_messages(session, SIDE_FRONTEND, bytes);
 }
 
 void intake_backend(struct session *session, struct span bytes)
 {
     if (session->state == STATE_CANCEL)
         return;
-    read_messages(session, &backend, bytes);
+    read_messages(session, SIDE_BACKEND, bytes);
 }
 
 void intake_resume(struct session *session)
@@ -333,6 +313,6 @@ void intake_resume(struct session *session)
     session->held = (struct buf){0};
     session->holding = false;
     session->borrowed = false;
-    read_messages(session, &frontend, buf_span(&work));
+    read_messages(session, SIDE_FRONTEND, buf_span(&work));
     buf_fini(&work);
 }

@@ -239,7 +239,8 @@ struct session {
 /* What a handler says is to be done with the message it was given. */
 enum action {
     ACTION_FORWARD, /* as it is */
-    ACTION_DONE,    /* the handler has put what was needed into the sinks */
+    ACTION_RUN,     /* of a message that passes by: as it is, and so are those of its type that come right behind it */
+    ACTION_DONE,    /* the handler has put what was needed into the sinks: nothing of the message goes on */
     ACTION_HOLD,    /* keep it and all that follows until something has come */
     ACTION_FAIL     /* the session has been ended */
 };
@@ -273,14 +274,19 @@ void intake_frontend(struct session *session, struct span bytes);
 void intake_backend(struct session *session, struct span bytes);
 void intake_resume(struct session *session); /* takes up held messages, when woken */
 
-/* ---- frontend.c, backend.c: one message each ---- */
-/* How many bytes of a message must be there before it can be handled; 0: it passes by as it comes. */
-size_t frontend_needs(struct session *session, uint8_t type, size_t total, struct span body_so_far);
-enum action frontend_stream(struct session *session, uint8_t type, size_t total, struct span body_so_far);
-enum action frontend_message(struct session *session, uint8_t type, struct span message);
-size_t backend_needs(struct session *session, uint8_t type, size_t total);
-enum action backend_stream(struct session *session, uint8_t type, bool *drop);
-enum action backend_message(struct session *session, uint8_t type, struct span message);
+/* ---- frontend.c, backend.c, gate.c: one message each ---- */
+/* What is asked about each message of one side. */
+struct way {
+    /* How many bytes of it must be there before it can be handled; 0: it passes by as it comes. */
+    size_t (*needs)(struct session *session, uint8_t type, size_t total, struct span body_so_far);
+    /* What is done with one that passes by. */
+    enum action (*stream)(struct session *session, uint8_t type, size_t total, struct span body_so_far);
+    /* One that was needed, and is there. */
+    enum action (*message)(struct session *session, uint8_t type, struct span message);
+};
+extern const struct way frontend_way, backend_way;   /* in STATE_UP ... */
+extern const struct way frontend_gate, backend_gate; /* ... and before it */
+void gate_opens(struct session *session);            /* the server is ready: the log-in is over */
 
 /* ---- error.c ---- */
 enum action error_reply(struct session *session, struct pending *head, struct span message);

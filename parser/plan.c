@@ -77,6 +77,30 @@ static enum pgseek_reason check_names(const struct pgseek_query *query, struct p
     return PGSEEK_REASON_NONE;
 }
 
+static bool is_mentioned(const struct pgseek_query *query, struct pgseek_facts *facts, uint32_t table_oid)
+{
+    for (size_t r = 0; r < query->nrelations; r++) {
+        size_t ord;
+        const struct facts_relation *relation =
+            facts_ask_relation(facts, query->relations[r].schema, query->relations[r].name, &ord);
+
+        if (relation && relation->oid == table_oid)
+            return true;
+    }
+    return false;
+}
+
+/* A statement that was prepared before keeps the tables that its names meant then, until the server has a reason to
+ * look again; a new table of that name in front of the old one is none. A page's text would read the new one. */
+static enum pgseek_reason check_tables(const struct pgseek_query *query, struct pgseek_facts *facts,
+                                       const struct pgseek_description *description)
+{
+    for (size_t i = 0; description && i < description->ncolumns; i++)
+        if (description->columns[i].table_oid && !is_mentioned(query, facts, description->columns[i].table_oid))
+            return PGSEEK_REASON_STALE_NAMES;
+    return PGSEEK_REASON_NONE;
+}
+
 static enum tree_step stop_at_lock(ProtobufCMessage *message, void *context)
 {
     if (!tree_is(message, &pg_query__select_stmt__descriptor) || message == context)
@@ -349,6 +373,8 @@ static enum pgseek_reason understand(struct attempt *attempt, const char *key_op
     enum pgseek_reason reason = read_scope(attempt);
     if (reason == PGSEEK_REASON_NONE)
         reason = check_names(query, attempt->facts);
+    if (reason == PGSEEK_REASON_NONE)
+        reason = check_tables(query, attempt->facts, attempt->description);
     if (reason == PGSEEK_REASON_NONE)
         reason = check_locks(query);
     if (reason == PGSEEK_REASON_NONE)

@@ -208,6 +208,38 @@ def test_a_first_page_of_another_table_is_that_tables(conn, admin, own):
     assert outcome.page.action.startswith("pass") and not outcome.page.next
 
 
+@pytest.mark.parametrize("schema", ["pg_temp", "guard_front"])
+def test_a_statement_keeps_the_table_that_it_was_prepared_over(server, proxy, admin, schema):
+    """A table of the same name that comes in front of it is no reason for the server to look again; one that goes is."""
+    admin.execute("CREATE SCHEMA guard_front")
+    text = "SELECT code FROM guard_rows ORDER BY code LIMIT 4"
+
+    def walk(conn, tag):
+        heard = []
+
+        def first():
+            got = Outcome(conn.ask(wire.bind([], "kept"), wire.execute(), wire.sync()))
+            heard.append(got.codes or got.error)
+            return got.page
+
+        conn.ask(wire.query("CREATE TEMP TABLE something (); SET search_path = guard_front, public"))
+        conn.ask(wire.parse(text + tag, "kept"), wire.sync())
+        first(), first()
+        conn.ask(wire.query(f"CREATE TABLE {schema}.guard_rows AS SELECT code + 300 AS code, at FROM public.guard_rows; ALTER TABLE {schema}.guard_rows ADD PRIMARY KEY (code)"))
+        action = first().action if tag else first() and None
+        conn.ask(wire.query(f"DROP TABLE {schema}.guard_rows"))
+        first()
+        return heard, action
+
+    try:
+        with server.wire() as direct, proxy.wire() as through:
+            expected, _ = walk(direct, "")
+            assert expected == [[1, 2, 3, 4]] * 4
+            assert walk(through, " /* pgseek */") == (expected, "pass: stale_names")
+    finally:
+        admin.execute("DROP SCHEMA guard_front CASCADE")
+
+
 def test_a_prepared_page_over_a_primary_key_that_goes(conn, admin):
     admin.execute("DROP INDEX guard_unique; ALTER TABLE guard_rows ADD PRIMARY KEY (code)")
     asker = pages.Named(conn, SQL.split(" /*")[0])

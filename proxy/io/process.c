@@ -7,6 +7,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
@@ -154,7 +155,9 @@ bool process_become(const char *user)
         return false;
     if (entry->pw_uid == geteuid())
         return true;
-    bool is_done = initgroups(user, entry->pw_gid) == 0 && setgid(entry->pw_gid) == 0 && setuid(entry->pw_uid) == 0;
+    /* libpq looks into HOME for passwords and certificates: root's is not the user's, who may not even look. */
+    bool is_done = setenv("HOME", entry->pw_dir, 1) == 0 && initgroups(user, entry->pw_gid) == 0 &&
+                   setgid(entry->pw_gid) == 0 && setuid(entry->pw_uid) == 0;
     if (is_done && entry->pw_uid != 0 && (setuid(0) == 0 || seteuid(0) == 0)) {
         log_at(LOG_FATAL, "user \"%s\" could become root again", user);
         return false;

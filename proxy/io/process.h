@@ -24,7 +24,7 @@ void process_ready(int ready_fd, bool keep_stderr);
 int process_pidfile_open(const char *path) MUST_USE;
 void process_pidfile_close(int fd, const char *path);
 
-/* Becomes another user for good, groups included. False after logging why. */
+/* Becomes another user for good, groups and home included. False after logging why. */
 bool process_become(const char *user) MUST_USE;
 /* For a while root has that user's rights only, then its own again: in a folder of the user's a symbolic link could
  * lead root to any file. For root, before process_become(), which sets the groups anew; else nothing. False after

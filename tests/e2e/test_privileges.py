@@ -10,6 +10,7 @@ import tempfile
 import pytest
 
 import cluster as clusters
+import secure
 
 USER = "postgres"  # Debian's package has made it
 OTHER = "nobody"
@@ -64,13 +65,13 @@ def make_proxy(run_dir, server):
     """As conftest's, in a folder that the user can read, and with any port."""
     started = []
 
-    def make(**settings):
+    def make(databases=None, **settings):
         path = pathlib.Path(tempfile.mkdtemp(prefix="p", dir=run_dir))
         path.chmod(0o755)
         proxy = clusters.Proxy(path, server)
         proxy.port = settings.get("listen_port", 0)
         started.append(proxy)
-        proxy.start(**settings)
+        proxy.start(databases, **settings)
         proxy.logfile = settings.get("logfile", proxy.logfile)
         return proxy
 
@@ -116,6 +117,16 @@ def test_root_is_given_up(make_proxy, secrets, home):
     proxy.stop()
     assert not (home / "pid").exists() or (home / "pid").read_text() == ""
     assert "runs as root" not in proxy.log()
+
+
+def test_the_home_is_the_users(make_proxy, folder, secure_server, monkeypatch):
+    """A look-up by TLS has libpq look for a certificate at home. Where that is still root's it may not, and fails."""
+    (folder / "root").mkdir(mode=0o700)
+    monkeypatch.setenv("HOME", str(folder / "root"))
+    proxy = make_proxy({"*": f"host=127.0.0.1 port={secure_server.port} sslmode=require"}, user=USER,
+                       auth_type="scram-sha-256", auth_user="lookup", auth_dbname="postgres")
+    with proxy.connect(user="by_scram", password=secure.password_of("by_scram"), sslmode="disable") as conn:
+        assert conn.execute("SELECT current_user").fetchone() == ("by_scram",)
 
 
 def test_reload_after_root_was_given_up(make_proxy, secrets, home):

@@ -13,6 +13,7 @@ is_installed() {
 need() {
     local package
     for package in "$@"; do
+        case " ${missing[*]} " in *" $package "*) continue ;; esac
         is_installed "$package" || missing+=("$package")
     done
 }

@@ -168,7 +168,7 @@ test:
 	@$(MAKE) --no-print-directory e2e
 
 e2e: all
-	@env $(SAN_ENV) PGSEEK_BIN=$(abspath $(OUT)/pgseek) $(PYTHON) -m pytest -q -rs -p no:cacheprovider \
+	@env $(SAN_ENV) PGSEEK_BIN="$(abspath $(OUT)/pgseek)" $(PYTHON) -m pytest -q -rs -p no:cacheprovider \
 	    -n $(PYTEST_JOBS) --dist loadfile tests/e2e $(PYTEST_ARGS)
 
 san:
@@ -236,12 +236,12 @@ bench-programs: $(patsubst %.c,$(OUT)/%,$(wildcard tests/bench/*.c))
 bench:
 	@tests/setup.sh build bench
 	@$(MAKE) --no-print-directory all bench-programs
-	@PGSEEK_BIN=$(abspath $(BUILD)/pgseek) BENCH_BIN=$(abspath $(OUT)/tests/bench) $(PYTHON) tests/bench/run.py
+	@PGSEEK_BIN="$(abspath $(BUILD)/pgseek)" BENCH_BIN="$(abspath $(OUT)/tests/bench)" $(PYTHON) tests/bench/run.py
 
 demo:
 	@tests/setup.sh build demo
 	@$(MAKE) --no-print-directory all
-	@PGSEEK_BIN=$(abspath $(BUILD)/pgseek) tests/demo/run.sh
+	@PGSEEK_BIN="$(abspath $(BUILD)/pgseek)" tests/demo/run.sh
 
 deps:
 	@tests/setup.sh build test fuzz lint bench demo

@@ -2,10 +2,16 @@
 #include "talk.h"
 
 #include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #include "../../parser/pgseek.h"
 #include "../../proxy/admin/log.h"
@@ -418,7 +424,7 @@ static size_t stride_of(const struct talk *talk)
     return (stride ? stride : 1) * (talk->stride ? talk->stride : 1);
 }
 
-void talk_check(const struct talk *talk)
+static void check_talk(const struct talk *talk)
 {
     struct talk_result whole;
     struct talk_cut none = {0};
@@ -442,15 +448,15 @@ void talk_check(const struct talk *talk)
     talk_result_fini(&whole);
 }
 
-/* ---- the stack ---- */
-
-static void *run_tests(void *tests)
+void talk_check(const struct talk *talks, size_t count)
 {
-    int (**run)(void) = tests;
-    return (void *)(uintptr_t)(*run)();
+    for (size_t i = 0; i < count; i++)
+        check_talk(&talks[i]);
 }
 
-int talk_main(int (*tests)(void))
+/* ---- the stack ---- */
+
+static int run_deep(void *(*run)(void *), void *arg)
 {
     pthread_attr_t attributes;
     pthread_t thread;
@@ -458,10 +464,43 @@ int talk_main(int (*tests)(void))
     log_threshold = LOG_FATAL;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, PGSEEK_STACK_BYTES);
-    if (pthread_create(&thread, &attributes, run_tests, &tests) != 0)
+    if (pthread_create(&thread, &attributes, run, arg) != 0)
         return 1;
     pthread_join(thread, &result);
     keyring_free(keyring);
     pthread_attr_destroy(&attributes);
     return (int)(uintptr_t)result;
+}
+
+static void *run_main(void *tests)
+{
+    int (**run)(void) = tests;
+    return (void *)(uintptr_t)(*run)();
+}
+
+int talk_main(int (*tests)(void))
+{
+    return run_deep(run_main, &tests);
+}
+
+struct talks {
+    const struct talk *talks;
+    size_t count;
+};
+
+static void all_cuts_give_the_same(void **state)
+{
+    const struct talks *talks = *state;
+    talk_check(talks->talks, talks->count);
+}
+
+static void *run_talks(void *talks)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(all_cuts_give_the_same, talks)};
+    return (void *)(uintptr_t)cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int talk_main_of(const struct talk *talks, size_t count)
+{
+    return run_deep(run_talks, &(struct talks){talks, count});
 }

@@ -54,8 +54,8 @@ void talk_result_fini(struct talk_result *result);
 /* What the client received behind the greeting, in short: see talk_print.c. The caller frees it. */
 char *talk_text(const struct talk_result *result);
 
-/* Runs all cuts of a conversation and compares; dies with the difference. */
-void talk_check(const struct talk *talk);
+/* Runs all cuts of each conversation and compares; dies with the difference. */
+void talk_check(const struct talk *talks, size_t count);
 
 /* ---- parts ---- */
 
@@ -73,6 +73,8 @@ int64_t talk_now(void *clock);
 
 /* Runs a test's main on a stack that may parse. */
 int talk_main(int (*tests)(void));
+/* The main of a program that only checks conversations. */
+int talk_main_of(const struct talk *talks, size_t count);
 
 /* Moves what a session has made to the end of a buffer. */
 void talk_drain(struct sink *sink, struct buf *to);

@@ -216,15 +216,13 @@ static const struct talk server_talks[] = {
 static void the_clients_link(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof client_talks / sizeof *client_talks; i++)
-        talk_check(&client_talks[i]);
+    talk_check(client_talks, sizeof client_talks / sizeof *client_talks);
 }
 
 static void the_servers_link(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof server_talks / sizeof *server_talks; i++)
-        talk_check(&server_talks[i]);
+    talk_check(server_talks, sizeof server_talks / sizeof *server_talks);
 }
 
 /* Whatever allocation fails: the session ends, or goes on; nothing is lost or freed twice. */

@@ -1,12 +1,4 @@
 /* test_pages.c - pages in both protocols, as the client sees them, cut at every byte. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "talk.h"
 
 #define FEED "select id, body from posts order by id limit 2 /* pgseek */"
@@ -278,20 +270,7 @@ static const struct talk talks[] = {
      .server = {.rows = 3}},
 };
 
-static void all_cuts_give_the_same(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof talks / sizeof *talks; i++)
-        talk_check(&talks[i]);
-}
-
-static int run(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_cuts_give_the_same)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
 int main(void)
 {
-    return talk_main(run);
+    return talk_main_of(talks, sizeof talks / sizeof *talks);
 }

@@ -2,14 +2,6 @@
  *
  * What a group does is undone when it fails, and nothing else: not what a later group has done meanwhile. A page that
  * is run with a forgotten cursor would be page 1 again, so most of these end with a page. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "talk.h"
 
 #define FEED "select id, body from posts order by id limit 2 /* pgseek */"
@@ -100,20 +92,7 @@ static const struct talk talks[] = {
      FIVE},
 };
 
-static void all_cuts_give_the_same(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof talks / sizeof *talks; i++)
-        talk_check(&talks[i]);
-}
-
-static int run(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_cuts_give_the_same)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
 int main(void)
 {
-    return talk_main(run);
+    return talk_main_of(talks, sizeof talks / sizeof *talks);
 }

@@ -1,13 +1,5 @@
 /* test_probes.c - texts of ours that are only described: what they tell, and what a refusal costs the client: nothing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "talk.h"
 
 /* The key's type is known to the server alone. */
@@ -77,20 +69,7 @@ static const struct talk talks[] = {
      .server = {.rows = 5, .faults = {{.where = "SAVEPOINT", .on = 'E', .sqlstate = "57P05"}}}},
 };
 
-static void all_cuts_give_the_same(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof talks / sizeof *talks; i++)
-        talk_check(&talks[i]);
-}
-
-static int run(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_cuts_give_the_same)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
 int main(void)
 {
-    return talk_main(run);
+    return talk_main_of(talks, sizeof talks / sizeof *talks);
 }

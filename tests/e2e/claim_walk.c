@@ -250,5 +250,5 @@ int main(int argc, char **argv)
         return 2;
     schema_name = argv[2];
     random_state = (unsigned)strtoul(argv[3], NULL, 10);
-    return walk_main(argc, argv, all);
+    return walk_main(argc, argv, all, NULL);
 }

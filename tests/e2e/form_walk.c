@@ -4,8 +4,6 @@
  * What shape_walk.c is for plain keys. Usage: form_walk CONNINFO */
 #include "walk_pages.h"
 
-#include <stdio.h>
-
 static const struct walk_case cases[] = {
     /* mixed directions and NULLs: several branches */
     {"SELECT id, a, b FROM gap ORDER BY a LIMIT $1", "SELECT id, a, b FROM gap ORDER BY a, id", NULL},
@@ -108,16 +106,7 @@ static const struct walk_case cases[] = {
      "SELECT a FROM gap UNION SELECT n FROM child ORDER BY 1 DESC NULLS LAST", NULL},
 };
 
-static void *walk_all(void *unused)
-{
-    (void)unused;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        walk_pages(&cases[i]);
-    printf("%zu statements\n", sizeof cases / sizeof *cases);
-    return NULL;
-}
-
 int main(int argc, char **argv)
 {
-    return walk_main(argc, argv, walk_all);
+    return walk_pages_main(argc, argv, cases, sizeof cases / sizeof *cases);
 }

@@ -237,5 +237,5 @@ static void *guard_all(void *unused)
 
 int main(int argc, char **argv)
 {
-    return walk_main(argc, argv, guard_all);
+    return walk_main(argc, argv, guard_all, NULL);
 }

@@ -339,5 +339,5 @@ static void *walk_all(void *unused)
 
 int main(int argc, char **argv)
 {
-    return walk_main(argc, argv, walk_all);
+    return walk_main(argc, argv, walk_all, NULL);
 }

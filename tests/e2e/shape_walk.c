@@ -5,8 +5,6 @@
  * statement without one must not be rewritten. Usage: shape_walk CONNINFO */
 #include "walk_pages.h"
 
-#include <stdio.h>
-
 static const struct walk_case cases[] = {
     {"SELECT * FROM booking ORDER BY placed_at DESC, id DESC LIMIT $1",
      "SELECT * FROM booking ORDER BY placed_at DESC, id DESC", NULL},
@@ -66,16 +64,7 @@ static const struct walk_case cases[] = {
      NULL},
 };
 
-static void *walk_all(void *unused)
-{
-    (void)unused;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        walk_pages(&cases[i]);
-    printf("%zu statements\n", sizeof cases / sizeof *cases);
-    return NULL;
-}
-
 int main(int argc, char **argv)
 {
-    return walk_main(argc, argv, walk_all);
+    return walk_pages_main(argc, argv, cases, sizeof cases / sizeof *cases);
 }

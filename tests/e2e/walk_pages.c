@@ -211,7 +211,7 @@ static void walk_sizes(struct walker *walker)
     }
 }
 
-void walk_pages(const struct walk_case *walk)
+static void walk_pages(const struct walk_case *walk)
 {
     struct walker walker = {.walk = walk};
     enum pgseek_reason reason;
@@ -234,4 +234,24 @@ void walk_pages(const struct walk_case *walk)
         pgseek_shape_free(walker.shapes[i].shape);
     PQclear(walker.oracle);
     pgseek_plan_free(plan);
+}
+
+struct walks {
+    const struct walk_case *cases;
+    size_t count;
+};
+
+static void *walk_all(void *arg)
+{
+    const struct walks *walks = arg;
+
+    for (size_t i = 0; i < walks->count; i++)
+        walk_pages(&walks->cases[i]);
+    printf("%zu statements\n", walks->count);
+    return NULL;
+}
+
+int walk_pages_main(int argc, char **argv, const struct walk_case *cases, size_t count)
+{
+    return walk_main(argc, argv, walk_all, &(struct walks){cases, count});
 }

@@ -5,7 +5,8 @@
 
 #include "walk_server.h"
 
-/* Walks the pages by the shapes of the statement's plan. Without an oracle it must not be rewritten. */
-void walk_pages(const struct walk_case *walk);
+/* The main of a walker of these statements: by the shapes of each one's plan. One without an oracle must not be
+ * rewritten. */
+int walk_pages_main(int argc, char **argv, const struct walk_case *cases, size_t count);
 
 #endif

@@ -196,7 +196,7 @@ struct pgseek_plan *ask_plan(const struct walk_case *walk, enum pgseek_reason *r
 
 /* ---- the program ---- */
 
-int walk_main(int argc, char **argv, void *(*all)(void *))
+int walk_main(int argc, char **argv, void *(*all)(void *), void *arg)
 {
     pthread_attr_t attributes;
     pthread_t thread;
@@ -211,7 +211,7 @@ int walk_main(int argc, char **argv, void *(*all)(void *))
     run(schema);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, PGSEEK_STACK_BYTES);
-    pthread_create(&thread, &attributes, all, NULL);
+    pthread_create(&thread, &attributes, all, arg);
     pthread_join(thread, NULL);
     run("DROP SCHEMA walk CASCADE");
     PQfinish(conn);

@@ -27,7 +27,7 @@ void run(const char *sql);
 void answer_facts(struct pgseek_facts *facts);
 /* The plan of a statement, in as many rounds as the facts want. */
 struct pgseek_plan *ask_plan(const struct walk_case *walk, enum pgseek_reason *reason);
-/* Connects, makes the tables, runs `all` on a stack that may parse; the program's exit code. */
-int walk_main(int argc, char **argv, void *(*all)(void *));
+/* Connects, makes the tables, runs all(arg) on a stack that may parse; the program's exit code. */
+int walk_main(int argc, char **argv, void *(*all)(void *), void *arg);
 
 #endif

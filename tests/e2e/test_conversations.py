@@ -19,6 +19,8 @@ import pytest
 
 import cluster
 import conversations
+import playing
+import statements
 import wire
 from conversations import Conversation
 
@@ -43,9 +45,9 @@ class Stage:
                 admin.execute("CREATE ROLE limited")
             admin.execute(f"CREATE DATABASE {TEMPLATE}")
             with self.server.connect(dbname=TEMPLATE) as template:
-                template.execute(conversations.SCHEMA)
+                template.execute(statements.SCHEMA)
                 template.execute("GRANT SELECT ON posts, scratch TO limited")
-                conversations.hide_oids.last_known = template.execute("SELECT max(oid::int8) FROM pg_class").fetchone()[0]
+                playing.hide_oids.last_known = template.execute("SELECT max(oid::int8) FROM pg_class").fetchone()[0]
             self.restore()
 
     def restore(self):
@@ -65,17 +67,17 @@ class Stage:
         """Both sides' replies; None when PostgreSQL itself has crashed or hung (15 and 18 do, on a portal of BEGIN
         that is executed again after a failed transaction)."""
         try:
-            expected = conversations.play(self.server, DIRECT, writes)
-        except (conversations.Hung, OSError, EOFError):
+            expected = playing.play(self.server, DIRECT, writes)
+        except (playing.Hung, OSError, EOFError):
             self.restore()
             return None
         try:
-            got = conversations.play(self.proxy, PROXIED, writes, split)
-        except conversations.Hung as hung:
+            got = playing.play(self.proxy, PROXIED, writes, split)
+        except playing.Hung as hung:
             got = hung.got + [("!", str(hung).encode())]
         except (OSError, EOFError) as error:
             got = [("!", repr(error).encode())]
-        return conversations.visible(expected), conversations.visible(got)
+        return playing.visible(expected), playing.visible(got)
 
 
 @pytest.fixture(scope="module")
@@ -89,19 +91,19 @@ def explain(stage, conversation, make_split):
     """The report of a conversation that fails, as short as it can be made."""
     def differs(writes):
         played = stage.play(writes, make_split())
-        return played and conversations.first_difference(*played, conversation.ground) is not None
+        return played and playing.first_difference(*played, conversation.ground) is not None
 
     stage.restore()
     writes = conversation.writes
     if differs(writes):
-        writes = conversations.minimise(writes, differs)
+        writes = playing.minimise(writes, differs)
     stage.restore()
     played = stage.play(writes, make_split())
-    at = conversations.first_difference(*played, conversation.ground) if played else None
+    at = playing.first_difference(*played, conversation.ground) if played else None
     name = f"seed {conversation.seed}, ground {conversation.ground}"
     if at is None:
-        return f"{name}: not the same answer twice; the whole conversation:\n" + conversations.transcript(conversation.writes, [], [], 0)
-    return f"{name}\n" + conversations.transcript(writes, *played, at)
+        return f"{name}: not the same answer twice; the whole conversation:\n" + playing.transcript(conversation.writes, [], [], 0)
+    return f"{name}\n" + playing.transcript(writes, *played, at)
 
 
 def converse(stage, seeds, ground=False, make_split=lambda: None):
@@ -112,11 +114,11 @@ def converse(stage, seeds, ground=False, make_split=lambda: None):
         played = stage.play(conversation.writes, make_split())
         if played is None:
             continue
-        if conversations.first_difference(*played, ground) is not None:
+        if playing.first_difference(*played, ground) is not None:
             pytest.fail(explain(stage, conversation, make_split), pytrace=False)
         if any("ALTER TABLE" in step.label for write in conversation.writes for step in write):
             stage.restore()  # it may have been committed
-        refused += conversations.refusal(played[1], *conversations.GROUND_REFUSALS) is not None
+        refused += playing.refusal(played[1], *playing.GROUND_REFUSALS) is not None
     return refused
 
 
@@ -175,18 +177,18 @@ FOUND = {
 def test_what_was_wrong_once(stage, proxy, name):
     writes = [[conversations.Step(message, repr(message)) for message in write] for write in FOUND[name]]
     expected, got = stage.play(writes)
-    at = conversations.first_difference(expected, got, False)
-    assert at is None, conversations.transcript(writes, expected, got, at)
+    at = playing.first_difference(expected, got, False)
+    assert at is None, playing.transcript(writes, expected, got, at)
 
 
 def test_the_comparison_sees_a_difference():
     """The test's own eyes: a changed byte, a missing and an added reply are seen; what is pgseek's own is not."""
     replies = [("1", b""), ("D", b"\0\1\0\0\0\1x"), ("C", b"SELECT 1\0"), ("Z", b"I")]
     ours = replies[:2] + [("S", b"pgseek.rows\0" b"1\0")] + replies[2:]
-    assert conversations.first_difference(replies, conversations.visible(ours), False) is None
-    assert conversations.first_difference(replies, replies[:1] + [("D", b"\0\1\0\0\0\1y")] + replies[2:], False) == 1
-    assert conversations.first_difference(replies, replies[:3], False) == 3
-    assert conversations.first_difference(replies, replies + [("Z", b"I")], False) == 4
+    assert playing.first_difference(replies, playing.visible(ours), False) is None
+    assert playing.first_difference(replies, replies[:1] + [("D", b"\0\1\0\0\0\1y")] + replies[2:], False) == 1
+    assert playing.first_difference(replies, replies[:3], False) == 3
+    assert playing.first_difference(replies, replies + [("Z", b"I")], False) == 4
     refused = replies[:1] + [("E", b"SERROR\0CPS005\0Mx\0\0"), ("Z", b"E")]
-    assert conversations.first_difference(replies, refused, True) is None
-    assert conversations.first_difference(replies, refused, False) == 1
+    assert playing.first_difference(replies, refused, True) is None
+    assert playing.first_difference(replies, refused, False) == 1

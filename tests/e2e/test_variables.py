@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 import conversations
+import playing
 import wire
 
 COUNT = int(os.environ.get("PGSEEK_CONVERSATIONS", "1000")) // 4
@@ -97,24 +98,24 @@ def test_variables_obey_the_servers_rules(server, proxy, chunk):
 
     def differs(writes):
         try:
-            expected = conversations.visible(conversations.play(server, "e2e", writes, **start))
-        except conversations.Hung:
+            expected = playing.visible(playing.play(server, "e2e", writes, **start))
+        except playing.Hung:
             return None
         try:
-            got = conversations.visible(conversations.play(proxy, "e2e", writes, **start))
-        except conversations.Hung as hung:
+            got = playing.visible(playing.play(proxy, "e2e", writes, **start))
+        except playing.Hung as hung:
             got = hung.got + [("!", str(hung).encode())]
         if any(kind == "E" and b"without a Sync" in body for kind, body in got):
             return None  # a simple variable statement inside a group is refused: it cannot be followed
         expected, got = sourceless(expected), sourceless(got)
-        at = conversations.first_difference(expected, got, False)
+        at = playing.first_difference(expected, got, False)
         return None if at is None else (expected, got, at)
 
     for seed in range(SEED + chunk * COUNT // CHUNKS, SEED + (chunk + 1) * COUNT // CHUNKS):
         talk = Talk(seed)
         if differs(talk.writes):
-            writes = conversations.minimise(talk.writes, differs)
-            pytest.fail(f"seed {seed}\n" + conversations.transcript(writes, *(differs(writes) or ([], [], 0))), pytrace=False)
+            writes = playing.minimise(talk.writes, differs)
+            pytest.fail(f"seed {seed}\n" + playing.transcript(writes, *(differs(writes) or ([], [], 0))), pytrace=False)
 
 
 # ---- what only pgseek knows -------------------------------------------------------------------------------------------

@@ -109,8 +109,8 @@ update() {
 # Debian's postgresql starts a system cluster when it is installed; the tests start their own.
 forbid_main_cluster() {
     [ -e /etc/postgresql-common/createcluster.conf ] && return
-    as_root mkdir -p /etc/postgresql-common
-    echo 'create_main_cluster = false' | as_root tee /etc/postgresql-common/createcluster.conf >/dev/null
+    as_root install -d -m 755 /etc/postgresql-common # for everybody, whatever the umask
+    echo 'create_main_cluster = false' | as_root install -m 644 /dev/stdin /etc/postgresql-common/createcluster.conf
 }
 
 install_missing() {

@@ -4,10 +4,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include <openssl/crypto.h>
-#include <openssl/rand.h>
-
 #include "../admin/conf.h"
+#include "../protocol/vault.h"
 
 /* What is being loaded. */
 struct credentials_loading {
@@ -165,23 +163,15 @@ static void credentials_check_rules(struct credentials_loading *loading)
 
 /* ---- the whole ---- */
 
-static bool credentials_get_seed(struct credentials *made, const struct credentials *old)
-{
-    if (!old)
-        return RAND_priv_bytes(made->seed, sizeof made->seed) == 1;
-    memcpy(made->seed, old->seed, sizeof made->seed);
-    return true;
-}
-
-struct credentials *credentials_load(const struct conf *conf, const struct credentials *old, FILE *complaints)
+struct credentials *credentials_load(const struct conf *conf, const uint8_t seed[SCRAM_KEY], FILE *complaints)
 {
     struct credentials_loading loading = {.conf = conf, .complaints = complaints};
-    loading.made = mem_zalloc(sizeof *loading.made);
-    if (!loading.made || !credentials_get_seed(loading.made, old)) {
-        fputs("credentials cannot be loaded: no memory or no randomness\n", complaints);
-        credentials_free(loading.made);
+    loading.made = vault_new(sizeof *loading.made);
+    if (!loading.made) {
+        fputs("credentials cannot be loaded: out of memory\n", complaints);
         return NULL;
     }
+    memcpy(loading.made->seed, seed, SCRAM_KEY);
     loading.made->otherwise = conf->auth_type == CONF_AUTH_SCRAM ? HBA_SCRAM : HBA_RELAY;
     credentials_load_files(&loading);
     credentials_check_type(&loading);
@@ -200,8 +190,7 @@ void credentials_free(struct credentials *credentials)
     hba_free(credentials->hba);
     ident_free(credentials->ident);
     userlist_free(credentials->users);
-    OPENSSL_cleanse(credentials->seed, sizeof credentials->seed);
-    mem_free(credentials);
+    vault_free(credentials);
 }
 
 struct hba_verdict credentials_decide(const struct credentials *credentials, const struct hba_client *client)

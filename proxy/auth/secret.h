@@ -31,8 +31,9 @@ bool secret_read_key(struct span text, uint8_t key[SCRAM_KEY]) MUST_USE;
 /* Appends the text form. A growing buffer leaves copies in freed memory: give it room first where that matters. */
 void secret_put(const struct secret *secret, struct buf *out);
 
-/* For a user that does not exist: looks the same each time, so that nobody learns which users there are. `seed` is this
- * process's own. Its count and its salt's length are PostgreSQL's defaults. False when the digest cannot be made. */
+/* For a user that does not exist: looks the same each time, so that nobody learns which users there are, for whoever
+ * does not know the seed. Its count and its salt's length are PostgreSQL's defaults. False when the digest cannot be
+ * made. */
 bool secret_mock(const uint8_t seed[SCRAM_KEY], struct span user, struct secret *out) MUST_USE;
 /* What a stranger sees of a secret before he has proved anything. */
 struct secret_shape {

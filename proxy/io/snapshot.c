@@ -91,9 +91,14 @@ struct tls_context *snapshot_tls(const struct snapshot *snapshot, const struct c
 
 /* ---- log-ins ---- */
 
-static bool snapshot_get_credentials(struct snapshot *snapshot, const struct snapshot *old, FILE *complaints)
+_Static_assert(KEYRING_SECRET == SCRAM_KEY, "the seed of mock secrets comes from the keys of cursors");
+
+/* What users are shown that do not exist depends on the key file alone. Without keys it is only looked for faults. */
+static bool snapshot_get_credentials(struct snapshot *snapshot, FILE *complaints)
 {
-    snapshot->credentials = credentials_load(snapshot->conf, old ? old->credentials : NULL, complaints);
+    static const uint8_t none[SCRAM_KEY];
+    const uint8_t *seed = snapshot->keyring ? keyring_common(snapshot->keyring) : none;
+    snapshot->credentials = credentials_load(snapshot->conf, seed, complaints);
     return snapshot->credentials;
 }
 
@@ -111,7 +116,7 @@ struct snapshot *snapshot_new(struct conf *conf, const struct snapshot *old, FIL
     snapshot->conf = conf;
     bool ok = snapshot_get_keys(snapshot, old, complaints);
     ok = snapshot_get_tls(snapshot, complaints) && ok; /* all faults at once */
-    ok = snapshot_get_credentials(snapshot, old, complaints) && ok;
+    ok = snapshot_get_credentials(snapshot, complaints) && ok;
     if (ok)
         return snapshot;
     snapshot_unref(snapshot);

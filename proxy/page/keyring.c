@@ -17,6 +17,7 @@ struct keyring {
     _Atomic int refs;
     size_t count;
     struct keyring_key key[KEYRING_MAX_KEYS];
+    uint8_t common[KEYRING_SECRET];
 };
 
 static struct keyring *keyring_new(void)
@@ -75,6 +76,7 @@ static struct keyring *keyring_of_lines(const struct keyring_line *line, size_t 
     bool ok = keyring != NULL;
     for (size_t i = 0; ok && i < count; i++)
         ok = keyring_add(keyring, &line[i]);
+    ok = ok && keyring_derive(line[count - 1].secret, "pgseek common v1", keyring->common);
     if (ok)
         return keyring;
     keyring_free(keyring);
@@ -111,6 +113,11 @@ size_t keyring_count(const struct keyring *keyring)
 const struct keyring_key *keyring_first(const struct keyring *keyring)
 {
     return &keyring->key[0];
+}
+
+const uint8_t *keyring_common(const struct keyring *keyring)
+{
+    return keyring->common;
 }
 
 const struct keyring_key *keyring_find(const struct keyring *keyring, const uint8_t id[KEYRING_ID])

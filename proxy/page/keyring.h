@@ -32,6 +32,9 @@ void keyring_free(struct keyring *keyring);
 
 size_t keyring_count(const struct keyring *keyring);
 const struct keyring_key *keyring_first(const struct keyring *keyring);
+/* For what is no cursor and must be the same wherever the key file is, and after every restart: derived from the last
+ * key, which can stay for ever while those in front of it are rotated. */
+const uint8_t *keyring_common(const struct keyring *keyring);
 /* NULL when there is none of that id. */
 const struct keyring_key *keyring_find(const struct keyring *keyring, const uint8_t id[KEYRING_ID]);
 

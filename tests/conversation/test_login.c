@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../../proxy/auth/credentials.h"
+#include "../../proxy/protocol/vault.h"
 #include "../../proxy/session/session.h"
 #include "login_scenes.h"
 #include "talk.h"
@@ -39,7 +40,7 @@ struct run {
 
 static struct credentials *make_credentials(const struct scene *scene)
 {
-    struct credentials *credentials = mem_zalloc(sizeof *credentials);
+    struct credentials *credentials = vault_new(sizeof *credentials);
     struct secret secret = login_secret(false);
     struct buf list = {0};
     buf_put_text(&list, "\"alice\" \"");

@@ -46,6 +46,7 @@ class Key:
         self.text = line.split()[3].encode()
         self.secret = base64.urlsafe_b64decode(self.text + b"=")
         self.derived = [hmac.digest(self.secret, label + b"\1", hashlib.sha256) for label in LABELS]
+        self.common = hmac.digest(self.secret, b"pgseek common v1\1", hashlib.sha256)
 
 
 def mappings(pid):
@@ -106,8 +107,10 @@ def test_keys_stand_in_locked_memory_alone(keyed):
     proxy, keys = keyed
     use(proxy)
     key = Key(key_lines(keys)[0])
-    found = places(proxy, [key.text, key.secret, *key.derived])
+    found = places(proxy, [key.text, key.secret, key.common, *key.derived])
     assert found[key.text] == [] and found[key.secret] == []
+    assert len(found[key.common]) >= 1
+    assert all({"dd", "wf", "lo"} <= set(flags) for flags in found[key.common])
     for derived in key.derived:
         assert len(found[derived]) == 1
         assert {"dd", "wf"} <= set(found[derived][0])
@@ -127,7 +130,7 @@ def test_a_key_that_is_taken_out_is_gone(keyed):
     cluster.wait_until(lambda: all(places(proxy, new.derived).values()), "the new key is not loaded")
 
     def is_gone():
-        return not any(places(proxy, [old.text, old.secret, *old.derived]).values())
+        return not any(places(proxy, [old.text, old.secret, old.common, *old.derived]).values())
 
     use(proxy)  # every worker takes its next connection with the new settings
     cluster.wait_until(is_gone, "the old key is still there")

@@ -3,6 +3,7 @@ import contextlib
 import hashlib
 import select
 import socket
+import subprocess
 
 import pytest
 
@@ -53,6 +54,47 @@ def test_an_unknown_user_has_always_the_same_salt(proxies):
 
     assert salt(secure.NOBODY) == salt(secure.NOBODY)
     assert salt(secure.NOBODY) != salt("somebody_else")
+
+
+def salt_of_nobody(proxy, user=secure.NOBODY):
+    with scram.connect(proxy) as conn:
+        return scram.log_in(conn, user, cluster.DATABASE, scram.Prover("wrong"))[1].body.split(b",s=")[1]
+
+
+def keygen(path):
+    subprocess.run([cluster.pgseek_bin(), "keygen", path], check=True, capture_output=True)
+
+
+def test_the_salt_of_nobody_is_the_key_files(make_proxy, run_dir):
+    """Users that exist have theirs in every proxy and after every restart: so must those that do not."""
+    users = secure.private_file(run_dir / "some.txt", secure.userlist({USER: secure.scram_secret(PASSWORD)}))
+    keys, others = run_dir / "salt.keys", run_dir / "other.keys"
+    for path in (keys, others):
+        keygen(path)
+
+    def start(path):
+        return make_proxy(auth_type="scram-sha-256", auth_file=users, cursor_key_file=path)
+
+    proxy, second = start(keys), start(keys)
+    salt = salt_of_nobody(proxy)
+    assert salt_of_nobody(second) == salt
+    assert salt_of_nobody(start(others)) != salt
+    assert salt_of_nobody(proxy.restart()) == salt
+    keygen(keys)  # puts a key in front
+    second.reload()
+    cluster.wait_until(lambda: "reloaded" in second.log(), "it does not reload")
+    assert salt_of_nobody(second) == salt and salt_of_nobody(proxy.restart()) == salt
+    assert salt_of_nobody(proxy, USER) == scram.base64_of(b"a salt of 16 byt") + b",i=4096"
+
+
+def test_without_a_key_file_the_salt_of_nobody_dies_with_the_process(make_proxy, run_dir):
+    users = secure.private_file(run_dir / "few.txt", secure.userlist({USER: secure.scram_secret(PASSWORD)}))
+    proxy = make_proxy(auth_type="scram-sha-256", auth_file=users)
+    salt = salt_of_nobody(proxy)
+    proxy.reload()
+    cluster.wait_until(lambda: "reloaded" in proxy.log(), "it does not reload")
+    assert salt_of_nobody(proxy) == salt
+    assert salt_of_nobody(proxy.restart()) != salt
 
 
 def test_nobody_looks_like_everybody(make_proxy, run_dir):

@@ -15,6 +15,7 @@
 
 #define SECRET "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
 #define KEY(id) "pgseek-key v1 " id " " SECRET "\n"
+#define OTHER_KEY(id) "pgseek-key v1 " id " BAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8\n"
 
 struct folder {
     char path[32];
@@ -310,6 +311,34 @@ static void a_link_stays_a_link(void **state)
     unlink(link);
 }
 
+/* The common secret of a file with these lines. */
+static void take_common(const struct folder *folder, const char *text, uint8_t common[KEYRING_SECRET])
+{
+    struct pgseek_error error;
+    write_file(folder->file, text, strlen(text), 0600);
+    struct keyring *keyring = keyring_load(folder->file, &error);
+    assert_non_null(keyring);
+    memcpy(common, keyring_common(keyring), KEYRING_SECRET);
+    assert_memory_not_equal(common, keyring_first(keyring)->seal.encrypt, KEYRING_SECRET);
+    assert_memory_not_equal(common, keyring_first(keyring)->seal.sign, KEYRING_SECRET);
+    keyring_free(keyring);
+}
+
+/* A rotation puts a key in front, and later takes one away from the end. */
+static void the_oldest_key_gives_the_common_secret(void **state)
+{
+    uint8_t old[KEYRING_SECRET];
+    uint8_t both[KEYRING_SECRET];
+    uint8_t young[KEYRING_SECRET];
+    take_common(*state, OTHER_KEY("00000001"), old);
+    take_common(*state, KEY("00000002") "# the old one:\n" OTHER_KEY("00000001"), both);
+    take_common(*state, KEY("00000002"), young);
+    assert_memory_equal(both, old, KEYRING_SECRET);
+    assert_memory_not_equal(young, old, KEYRING_SECRET);
+    take_common(*state, OTHER_KEY("00000003"), young);
+    assert_memory_equal(young, old, KEYRING_SECRET); /* an id is only a name */
+}
+
 static void sub_keys_differ(void **state)
 {
     (void)state;
@@ -364,6 +393,7 @@ int main(void)
         TEST(files_that_cannot_be_renewed_stay_as_they_are),
         TEST(a_link_stays_a_link),
         TEST(sub_keys_differ),
+        TEST(the_oldest_key_gives_the_common_secret),
         TEST(memory_may_run_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,6 +126,12 @@ struct secret_shape secret_shape(const struct secret *secret)
     return (struct secret_shape){.iterations = secret->iterations, .salt_len = secret->salt_len};
 }
 
+struct secret_shape secret_shape_usual(struct span iterations)
+{
+    struct secret_shape shape = {.salt_len = SECRET_MOCK_SALT};
+    return secret_read_iterations(iterations, &shape.iterations) ? shape : (struct secret_shape){0};
+}
+
 void secret_mock_like(struct secret *mock, struct secret_shape real)
 {
     if (real.iterations == 0)

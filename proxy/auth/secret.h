@@ -42,6 +42,8 @@ struct secret_shape {
 };
 
 struct secret_shape secret_shape(const struct secret *secret);
+/* Of the secrets that a server makes whose scram_iterations is this; all zero when it is no count. */
+struct secret_shape secret_shape_usual(struct span iterations);
 /* Gives a mock secret the shape of real ones, if it is known: where all users have 10,000 iterations, the one with
  * 4,096 is nobody. */
 void secret_mock_like(struct secret *mock, struct secret_shape real);

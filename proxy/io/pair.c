@@ -260,11 +260,11 @@ static void pair_secured(struct pair *pair)
 
 /* ---- looking up ---- */
 
-static void pair_on_lookup(void *owner, const struct secret *secret, const char *none, const char *failed)
+static void pair_on_lookup(void *owner, const struct session_looked_up *answer)
 {
     struct pair *pair = owner;
     pair->lookup = NULL;
-    session_secret(pair->session, secret, none, failed);
+    session_secret(pair->session, answer);
     pair_settle(pair);
 }
 
@@ -272,12 +272,14 @@ static void pair_look_up(struct pair *pair)
 {
     if (pair->lookup)
         return; /* under way */
+    static const struct session_looked_up none = {.failed =
+                                                      "too many log-ins wait for their secrets, or no memory is left"};
     const struct session_target target = session_target(pair->session);
     pair->lookup = lookup_start(&pair->env->lookups, &target, session_user(pair->session),
                                 session_dbname(pair->session), pair_on_lookup, pair);
     if (pair->lookup)
         return;
-    session_secret(pair->session, NULL, NULL, "too many log-ins wait for their secrets, or no memory is left");
+    session_secret(pair->session, &none);
     pair_settle(pair);
 }
 

@@ -300,12 +300,13 @@ static bool server_start_workers(struct server *server)
     return server->started == wanted;
 }
 
-/* Look-ups of secrets must not take all the threads that look names up. The pool is made at its first use. */
+/* Look-ups of secrets must not take all the threads that look names up, whatever the environment says. Nor do names
+ * take theirs: libuv lets them have half of the pool at most. It is made at its first use. */
 static void server_size_pool(const struct conf *conf)
 {
     char threads[16];
     snprintf(threads, sizeof threads, "%d", conf->workers * LOOKUP_RUNNING_MAX + SERVER_NAME_THREADS);
-    setenv("UV_THREADPOOL_SIZE", threads, 0);
+    setenv("UV_THREADPOOL_SIZE", threads, 1);
 }
 
 /* As the user that a reload will open it as, who may be the one that its folder belongs to. */

@@ -75,6 +75,7 @@ static void worker_end_if_empty(struct worker *worker)
         uv_close((uv_handle_t *)&worker->acceptors[i].poll, NULL);
     uv_close((uv_handle_t *)&worker->wake, NULL);
     uv_close((uv_handle_t *)&worker->tick, NULL);
+    lookup_queue_close(&worker->env.lookups);
     atomic_store(&worker->is_done, true);
     uv_async_send(worker->done);
 }
@@ -188,6 +189,7 @@ static void worker_take_snapshot(struct worker *worker, struct snapshot *snapsho
     worker->env.session.has_tls = snapshot->client_tls != NULL;
     worker->env.session.keyring = snapshot->keyring;
     worker->env.session.credentials = snapshot->credentials;
+    lookup_queue_serve(&worker->env.lookups, snapshot->conf);
 }
 
 static void worker_obey(struct worker *worker, enum worker_order order, void (*act)(struct pair_env *env))
@@ -195,6 +197,7 @@ static void worker_obey(struct worker *worker, enum worker_order order, void (*a
     if (worker->obeyed == 0)
         worker_stop_accepting(worker);
     worker->obeyed |= order;
+    lookup_queue_serve(&worker->env.lookups, NULL);
     act(&worker->env);
 }
 
@@ -288,6 +291,8 @@ static int worker_open_loop(struct worker *worker, const struct listener_set *li
     int rc = uv_async_init(worker->loop, &worker->wake, worker_on_wake);
     if (rc == 0)
         rc = uv_timer_init(worker->loop, &worker->tick);
+    if (rc == 0)
+        rc = lookup_queue_init(&worker->env.lookups, worker->loop);
     worker->wake.data = worker;
     worker->tick.data = worker;
     return rc < 0 ? rc : worker_open_acceptors(worker, listeners);
@@ -306,7 +311,6 @@ struct worker *worker_new(int index, uv_loop_t *loop, struct snapshot *snapshot,
     worker->loop = loop ? loop : &worker->own_loop;
     worker->done = done;
     worker->env.loop = worker->loop;
-    worker->env.lookups.loop = worker->loop;
     worker->env.buffer = worker->buffer;
     worker->env.counts = shared->counts;
     worker->env.session.cancels = shared->cancels;

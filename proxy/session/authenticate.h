@@ -40,7 +40,7 @@ enum action login_message(struct session *session, enum side from, struct span m
 /* ---- authenticate_client.c: SCRAM that ends here ---- */
 void verify_begin(struct session *session, const struct startup *startup);
 /* The answer to STATE_LOOK_UP; as session_secret(). */
-void verify_secret(struct session *session, const struct secret *secret, const char *none, const char *failed);
+void verify_secret(struct session *session, const struct session_looked_up *answer);
 enum action verify_message(struct session *session, struct span message);
 
 /* ---- authenticate_server.c: what the server asks ---- */

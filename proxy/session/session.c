@@ -310,10 +310,10 @@ static void settle(struct session *session)
     discard_if_failed(&session->env->to_backend);
 }
 
-void session_secret(struct session *session, const struct secret *secret, const char *none, const char *failed)
+void session_secret(struct session *session, const struct session_looked_up *answer)
 {
     if (session->state == STATE_LOOK_UP)
-        verify_secret(session, secret, none, failed);
+        verify_secret(session, answer);
     settle(session);
 }
 

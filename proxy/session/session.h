@@ -84,9 +84,14 @@ bool session_begins_tls(struct session *session);
 /* The client's TLS handshake is over. */
 void session_secured(struct session *session, const struct channel *channel);
 
-/* The secret that was asked for; copied. NULL when there is none: `none`, a static text, tells the log why (no such
- * user, another kind of secret). With `failed` it could not be asked for. */
-void session_secret(struct session *session, const struct secret *secret, const char *none, const char *failed);
+/* What came of SESSION_LOOK_UP. */
+struct session_looked_up {
+    const struct secret *secret; /* copied; NULL: there is none */
+    const char *none;            /* why (no such user, another kind of secret), for the log; static */
+    const char *failed;          /* why it could not be asked for; NULL: it could */
+    struct secret_shape usual;   /* of secrets that are made there now; 0 iterations: unknown */
+};
+void session_secret(struct session *session, const struct session_looked_up *answer);
 /* The user and the database as the server is to know them. */
 const char *session_user(const struct session *session);
 const char *session_dbname(const struct session *session);

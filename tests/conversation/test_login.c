@@ -94,8 +94,10 @@ static bool obey(struct run *run)
     switch (session_next(run->session)) {
     case SESSION_LOOK_UP:
         assert_string_not_equal(session_user(run->session), "asker");
-        session_secret(run->session, lookup == LOOKUP_FINDS ? &secret : NULL, none,
-                       lookup == LOOKUP_FAILS ? "no server" : NULL);
+        session_secret(run->session,
+                       &(struct session_looked_up){.secret = lookup == LOOKUP_FINDS ? &secret : NULL,
+                                                   .none = none,
+                                                   .failed = lookup == LOOKUP_FAILS ? "no server" : NULL});
         break;
     case SESSION_CONNECT:
         run->is_connected = true;

@@ -394,8 +394,9 @@ def test_nothing_is_asked_behind_a_welcome(in_front, liar, make_proxy, padding):
             assert sqlstate(conn.until("R", "E")) == "08P01"
 
 
-def test_look_ups_that_hang_stop_nobody_else(make_proxy, secure_server, run_dir):
-    """The names of hosts are looked up in the same pool of threads."""
+def test_look_ups_that_hang_stop_nobody_else(make_proxy, secure_server, run_dir, monkeypatch):
+    """The names of hosts are looked up in the same pool of threads, which is large enough whatever the environment says."""
+    monkeypatch.setenv("UV_THREADPOOL_SIZE", "2")
     users = secure.private_file(run_dir / "known.txt", secure.userlist({USER: secure_server.secrets()[USER]}))
     with socket.create_server(("127.0.0.1", 0)) as silent, contextlib.ExitStack() as waiting:
         lines = {"silent": f"host=127.0.0.1 port={silent.getsockname()[1]} sslmode=disable",

@@ -87,8 +87,10 @@ static void obey(struct login *login)
     for (;;) {
         switch (session_next(login->session)) {
         case SESSION_LOOK_UP:
-            session_secret(login->session, login->lookup == 1 ? &secret : NULL, "none",
-                           login->lookup == 3 ? "no server" : NULL);
+            session_secret(login->session,
+                           &(struct session_looked_up){.secret = login->lookup == 1 ? &secret : NULL,
+                                                       .none = "none",
+                                                       .failed = login->lookup == 3 ? "no server" : NULL});
             break;
         case SESSION_CONNECT:
             require(login->relays || (!login->client.is_wrong && login->lookup < 2));

@@ -1,6 +1,6 @@
 /* test_lookup.c - look-ups that cannot be answered, that nobody waits for any more, and that are too many.
  *
- * The servers here refuse or are silent; what a real one answers is tests/e2e/test_auth.py's. */
+ * The servers here refuse or are silent; what others answer is tests/e2e/test_lookup.py's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,11 +47,12 @@ static int set_up(void **state)
     struct bench *bench = calloc(1, sizeof *bench);
     bench->listener = listen_somewhere(&port);
     assert_int_equal(uv_loop_init(&bench->loop), 0);
-    bench->queue.loop = &bench->loop;
+    assert_int_equal(lookup_queue_init(&bench->queue, &bench->loop), 0);
     bench->conf = conf_default("127.0.0.1", port);
     assert_non_null(bench->conf);
     mem_free(bench->conf->auth_user);
     bench->conf->auth_user = mem_strndup("asker", 5);
+    lookup_queue_serve(&bench->queue, bench->conf);
     bench->target = (struct session_target){.conf = bench->conf, .database = bench->conf->databases, .host_index = -1};
     *state = bench;
     return 0;
@@ -60,6 +61,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct bench *bench = *state;
+    uv_run(&bench->loop, UV_RUN_DEFAULT);
+    lookup_queue_close(&bench->queue);
     uv_run(&bench->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&bench->loop), 0);
     assert_int_equal(bench->queue.running, 0);
@@ -72,13 +75,12 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void on_done(void *owner, const struct secret *secret, const char *none, const char *failed)
+static void on_done(void *owner, const struct session_looked_up *answer)
 {
     struct bench *bench = owner;
-    (void)none;
-    assert_null(secret);
+    assert_null(answer->secret);
     bench->answers++;
-    bench->has_failed = failed != NULL;
+    bench->has_failed = answer->failed != NULL;
 }
 
 static struct lookup *start(struct bench *bench)

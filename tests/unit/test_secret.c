@@ -147,13 +147,24 @@ static void nobodys_secret_looks_like_the_others(void **state)
     assert_memory_not_equal(mock.salt, mock.salt + SCRAM_KEY, 16); /* no block comes twice */
 }
 
+/* Whatever a server says its scram_iterations are. */
+static void servers_say_what_is_usual(void **state)
+{
+    static const char *const nonsense[] = {"", "0", "-1", "1e3", "10000001", "99999999999999999999"};
+    struct secret_shape usual = secret_shape_usual(span_cstr("12345"));
+    (void)state;
+    assert_int_equal(usual.iterations, 12345);
+    assert_int_equal(usual.salt_len, 16);
+    for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++)
+        assert_int_equal(secret_shape_usual(span_cstr(nonsense[i])).iterations, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_secrets_are_read_and_written),
-        cmocka_unit_test(all_else_is_refused),
-        cmocka_unit_test(nobodys_secret_is_always_the_same),
-        cmocka_unit_test(nobodys_secret_looks_like_the_others),
+        cmocka_unit_test(good_secrets_are_read_and_written), cmocka_unit_test(all_else_is_refused),
+        cmocka_unit_test(nobodys_secret_is_always_the_same), cmocka_unit_test(nobodys_secret_looks_like_the_others),
+        cmocka_unit_test(servers_say_what_is_usual),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,14 +97,14 @@ static enum action stream_too_long(struct session *session, size_t total, struct
 static enum action stream_query(struct session *session, size_t total, struct span body)
 {
     (void)total, (void)body;
-    session->in[SIDE_FRONTEND].search.on = true;
+    session->in[SIDE_FRONTEND].search = (struct search){.on = true};
     return text_plain_query(session);
 }
 
 static enum action stream_parse(struct session *session, size_t total, struct span body)
 {
     (void)total;
-    session->in[SIDE_FRONTEND].search.on = true;
+    session->in[SIDE_FRONTEND].search = (struct search){.on = true};
     struct reader rd = rd_init(body);
     struct span name = rd_cstr(&rd);
     return text_plain_parse(session, rd.failed ? span_of("", 0) : name);

@@ -38,60 +38,14 @@ static const struct way *way_of(const struct session *session, enum side from)
     return session_is_up(session) ? &backend_way : &backend_gate;
 }
 
-/* ---- a statement too large to be looked at ---- */
-
-static bool is_blank(uint8_t c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-/* Whether what stands in front of a "pgseek" makes it the first word of a comment, or one of our keys in one. */
-static bool looks_like_tag(struct span text, size_t at)
-{
-    if (at + 7 <= text.len && (text.ptr[at + 6] == '_' || text.ptr[at + 6] == '='))
-        return true;
-    while (at > 0 && is_blank(text.ptr[at - 1]))
-        at--;
-    return at >= 2 && (memcmp(text.ptr + at - 2, "/*", 2) == 0 || memcmp(text.ptr + at - 2, "--", 2) == 0);
-}
-
-static bool window_has_tag(struct span text)
-{
-    const uint8_t *at = text.ptr;
-    while ((at = memmem(at, (size_t)(text.ptr + text.len - at), "pgseek", 6)) != NULL) {
-        if (looks_like_tag(text, (size_t)(at - text.ptr)))
-            return true;
-        at++;
-    }
-    return false;
-}
-
-/* Looks through a part of a large statement, and over the seam to the part before. False when a tag is in it: a cursor
- * must never be ignored, and it is too late for anything but the end of the session. */
-static bool search_passes(struct intake *in, struct span part)
-{
-    uint8_t seam[2 * sizeof in->search.tail];
-    size_t head = part.len < sizeof in->search.tail ? part.len : sizeof in->search.tail;
-    memcpy(seam, in->search.tail, in->search.len);
-    memcpy(seam + in->search.len, part.ptr, head);
-    size_t len = in->search.len + head;
-    if (window_has_tag(span_of(seam, len)) || window_has_tag(part))
-        return false;
-    if (part.len >= sizeof in->search.tail) {
-        in->search.len = sizeof in->search.tail;
-        memcpy(in->search.tail, part.ptr + part.len - in->search.len, in->search.len);
-        return true;
-    }
-    in->search.len = len < sizeof in->search.tail ? len : sizeof in->search.tail;
-    memcpy(in->search.tail, seam + len - in->search.len, in->search.len);
-    return true;
-}
+/* ---- passing by ---- */
 
 /* Lets bytes of a message pass by. */
 static bool pass_by(struct session *session, enum side from, struct span bytes)
 {
     struct intake *in = &session->in[from];
-    if (in->search.on && !search_passes(in, bytes)) {
+    if (in->search.on &&
+        search_finds_tag(&in->search, bytes)) { /* its cursor must not be ignored, and it is too late */
         session_fatal(session, "54000", "a tagged statement is longer than max_tagged_size",
                       "Pass long lists as one array parameter, or raise max_tagged_size.");
         return false;

@@ -168,17 +168,29 @@ struct tagging {
     struct buf scratch;
 };
 
+/* ---- search.c ---- */
+
+#define SEARCH_KEPT 8 /* a "pgseek" that is cut in two has at most six bytes on this side */
+
+/* A statement that is too large to be looked at is searched for a tag as it passes. */
+struct search {
+    bool on;
+    uint8_t
+        tail[2 + SEARCH_KEPT]; /* what has passed last, behind an opened comment's two bytes if only blanks follow it */
+    size_t len;
+};
+
+/* Looks through the next part, and over the seam. True when something in it looks like a tag: quotes are not known
+ * here, so a literal can. */
+bool search_finds_tag(struct search *search, struct span part) MUST_USE;
+
 /* ---- one direction's framing ---- */
 
 struct intake {
     struct buf partial; /* the start of a message that is needed whole */
     uint64_t skip;      /* bytes of a message that still pass by ... */
     bool skip_drops;    /* ... into nothing */
-    struct {            /* a statement too large to be looked at is searched for a tag as it passes */
-        bool on;
-        uint8_t tail[48];
-        size_t len;
-    } search;
+    struct search search;
 };
 
 struct session {

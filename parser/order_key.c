@@ -236,9 +236,19 @@ enum pgseek_reason order_add(struct order *order, struct order_key key)
 
 /* ---- types ---- */
 
+/* Types whose input refuses what their output makes of an empty value: a walk could not go on behind it. */
+static bool takes_nothing_empty(uint32_t oid)
+{
+    enum { INT2VECTOR = 22, OIDVECTOR = 30, TSQUERY = 3615 };
+
+    return oid == INT2VECTOR || oid == OIDVECTOR || oid == TSQUERY;
+}
+
 bool order_type_travels(const struct facts_type *type)
 {
     if (!type || !type->oid || !type->has_binary || type->kind == 'p') /* record: a row without a type of its own */
+        return false;
+    if (takes_nothing_empty(type->oid))
         return false;
     for (size_t i = 0; i < FACTS_OPERATORS; i++)
         if (!type->operator[i].name || !type->operator[i].schema)

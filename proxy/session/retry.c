@@ -125,6 +125,7 @@ static const struct {
     {"26000", PGSEEK_PS005, true, false, "the page's plan does not hold any more",
      "The server's prepared statements are gone.", "Run it again."},
     {"42501", PGSEEK_PS005, true, true, NULL, NULL, NULL}, /* a schema that a name was found in */
+    {"42704", PGSEEK_PS005, true, true, NULL, NULL, NULL}, /* the role itself is gone; its statements run on */
     {"2201F", PGSEEK_PS004, false, false, "the cursor does not belong to this page",
      "The value of a parameter is not the one that it was made with.",
      "Start again from the first page, without a cursor."},

@@ -318,6 +318,25 @@ def test_a_schema_that_is_closed_says_what_it_says_directly(server, proxy, admin
             assert outcome(conn) == outcome(direct)
 
 
+def test_a_role_that_is_dropped_reads_on(proxy, admin):
+    """As directly: the guard cannot ask who it is any more, and that is no error of the statement's."""
+    admin.execute("CREATE ROLE guard_gone LOGIN; GRANT SELECT ON guard_rows TO PUBLIC")
+    with proxy.wire(user="guard_gone") as conn:
+        assert Outcome(conn.ask(wire.extended(SQL, [None]))).page.action == "first"
+        admin.execute("DROP ROLE guard_gone")
+        got = Outcome(conn.ask(wire.extended(SQL, [None])))
+        assert not got.error and len(got.codes) == 4 and got.page.action.startswith("pass: ")
+
+
+@pytest.mark.parametrize("kind", ["oidvector", "int2vector", "tsquery"])
+def test_a_key_whose_empty_value_cannot_come_back(proxy, admin, kind):
+    """PostgreSQL's own input of these types refuses what their output makes of it: a walk would end at such a row."""
+    admin.execute(f"ALTER TABLE guard_rows ADD sorted {kind} NOT NULL DEFAULT ''")
+    with proxy.wire() as conn:
+        got = Outcome(conn.ask(wire.query("SELECT code FROM guard_rows ORDER BY sorted, code LIMIT 4 /* pgseek */")))
+        assert (got.codes, got.page.action) == ([1, 2, 3, 4], "pass: key_type")
+
+
 # ---- two servers ------------------------------------------------------------------------------------------------------
 
 

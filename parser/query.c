@@ -5,6 +5,7 @@
 
 #include "classify.h"
 #include "level.h"
+#include "skim.h"
 #include "tag.h"
 
 #include <stdlib.h>
@@ -12,11 +13,9 @@
 
 /* ---- making ---- */
 
-#define NAME_MAX_BYTES \
-    63 /* longer names are cut, by the server in its own encoding and by the parser in the client's */
-
 /* A name beyond ASCII that the parser may take for another than the server does. Without quotes, a server of a
- * single-byte encoding folds it and others do not. Cut, two names would look like one. */
+ * single-byte encoding folds it and others do not. Longer names are cut, by the server in its own encoding and by the
+ * parser in the client's: two would look like one. */
 static bool is_misread(const char *sql, const struct lex_token *token)
 {
     const char *name = sql + token->start;
@@ -25,7 +24,7 @@ static bool is_misread(const char *sql, const struct lex_token *token)
 
     if ((token->kind != PG_QUERY__TOKEN__IDENT && !is_unicode) || (!is_unicode && text_is_ascii(name, len)))
         return false;
-    return len > NAME_MAX_BYTES + strlen("\"\"") || (!is_unicode && *name != '"');
+    return len > SKIM_NAME_BYTES + strlen("\"\"") || (!is_unicode && *name != '"');
 }
 
 static bool has_misread_name(const struct lex *lex)

@@ -175,8 +175,8 @@ struct tagging {
 /* A statement that is too large to be looked at is searched for a tag as it passes. */
 struct search {
     bool on;
-    uint8_t
-        tail[2 + SEARCH_KEPT]; /* what has passed last, behind an opened comment's two bytes if only blanks follow it */
+    /* What has passed last, behind an opened comment's two bytes if only blanks follow it. */
+    uint8_t tail[2 + SEARCH_KEPT];
     size_t len;
 };
 

@@ -165,15 +165,15 @@ static void rows_that_do_not_fit_are_not_believed(void **state)
     buf_fini(&row);
 }
 
-static void too_many_rows_are_not_believed(void **state)
+/* Whether so many rows of facts are taken, and one more is not. */
+static void expect_limit(const char *const *texts, size_t count)
 {
     struct buf row = {0};
     struct catalog catalog = {0};
     struct pgseek_query *query = posts();
-    (void)state;
+    put_row(&row, texts, PGSEEK_FACTS_COLUMNS);
     assert_true(catalog_start(&catalog, query));
-    put_row(&row, facts_row, PGSEEK_FACTS_COLUMNS);
-    for (size_t i = 0; i < CATALOG_MAX_ROWS; i++)
+    for (size_t i = 0; i < count; i++)
         catalog_facts_row(&catalog, buf_span(&row));
     assert_false(catalog.failed);
     catalog_facts_row(&catalog, buf_span(&row));
@@ -183,28 +183,22 @@ static void too_many_rows_are_not_believed(void **state)
     buf_fini(&row);
 }
 
+static void too_many_rows_are_not_believed(void **state)
+{
+    (void)state;
+    expect_limit(facts_row, CATALOG_MAX_ROWS);
+}
+
 /* A server may make each row as long as a reply can be. */
 static void too_many_bytes_are_not_believed(void **state)
 {
     static char name[CATALOG_MAX_BYTES / 8];
     const char *texts[PGSEEK_FACTS_COLUMNS];
-    struct buf row = {0};
-    struct catalog catalog = {0};
-    struct pgseek_query *query = posts();
     (void)state;
     memset(name, 'x', sizeof name - 1);
     memcpy(texts, facts_row, sizeof texts);
     texts[4] = name;
-    put_row(&row, texts, PGSEEK_FACTS_COLUMNS);
-    assert_true(catalog_start(&catalog, query));
-    for (size_t i = 0; i < 7; i++)
-        catalog_facts_row(&catalog, buf_span(&row));
-    assert_false(catalog.failed);
-    catalog_facts_row(&catalog, buf_span(&row));
-    assert_true(catalog.failed);
-    catalog_fini(&catalog);
-    pgseek_query_free(query);
-    buf_fini(&row);
+    expect_limit(texts, 7);
 }
 
 static void memory_may_run_out(void **state)

@@ -9,6 +9,19 @@
 
 #include "cursor_fixture.h"
 
+/* Whether a token of that age opens at `now`; `error` says why not. */
+static bool opens(struct keyring *keyring, int64_t issued, int64_t now, int64_t ttl, struct pgseek_error *error)
+{
+    struct cursor cursor = cursor_of_feed();
+    struct cursor opened;
+    cursor.issued = issued;
+    struct buf token = cursor_sealed(keyring, false, &cursor);
+    bool ok = cursor_open(keyring, buf_span(&token), now, ttl, &opened, error);
+    cursor_fini(&opened);
+    buf_fini(&token);
+    return ok;
+}
+
 static void age_is_checked(void **state)
 {
     static const struct {
@@ -22,18 +35,12 @@ static void age_is_checked(void **state)
     struct keyring *keyring = cursor_keys(KEY_ONE);
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct cursor cursor = cursor_of_feed();
-        struct cursor opened;
         struct pgseek_error error;
-        cursor.issued = cases[i].issued;
-        struct buf token = cursor_sealed(keyring, false, &cursor);
-        assert_int_equal(cursor_open(keyring, buf_span(&token), NOW, cases[i].ttl, &opened, &error), cases[i].opens);
+        assert_int_equal(opens(keyring, cases[i].issued, NOW, cases[i].ttl, &error), cases[i].opens);
         if (!cases[i].opens) {
             assert_int_equal(error.code, PGSEEK_PS003);
             assert_non_null(strstr(error.hint, "first page"));
         }
-        cursor_fini(&opened);
-        buf_fini(&token);
     }
     keyring_free(keyring);
 }
@@ -89,15 +96,9 @@ static void the_clock_may_jump(void **state)
     struct keyring *keyring = cursor_keys(KEY_ONE);
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct cursor cursor = cursor_of_feed();
-        struct cursor opened;
         struct pgseek_error error;
-        cursor.issued = cases[i].sealed;
-        struct buf token = cursor_sealed(keyring, false, &cursor);
-        if (cursor_open(keyring, buf_span(&token), cases[i].opened, DAY, &opened, &error) != cases[i].opens)
+        if (opens(keyring, cases[i].sealed, cases[i].opened, DAY, &error) != cases[i].opens)
             fail_msg("sealed at %lld, opened at %lld", (long long)cases[i].sealed, (long long)cases[i].opened);
-        cursor_fini(&opened);
-        buf_fini(&token);
     }
     keyring_free(keyring);
 }
